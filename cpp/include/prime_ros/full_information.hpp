@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "prime_ros/measurement.hpp"
+#include "prime_ros/workspace_pool.hpp"
+#include "sweeps/sweep.hpp"
+
+namespace prime_ros {
+
+/// Maximum a posteriori estimation over K steps:
+///
+///   min 1/2 |x_0 (-) prior|^2_P + sum_{k=0..K} measurement cost(x_k) + sum_{k<K} 1/2 |u_k|^2_weight
+///   with x_{k+1} = f(x_k, u_k), the contact step; x = (q, v, theta), u = (disturbance, contact slack).
+struct FullInformationProblem {
+  std::shared_ptr<ContactStep> step;
+  std::vector<KnotMeasurement> knots;  ///< K + 1 of them; `torque` and `control_weight` of the last are not used
+  VectorXd prior;                      ///< mean of (q, v, theta) at knot 0, size nq + nv + ntheta
+  MatrixXd prior_information;          ///< inverse covariance in the tangent (q, v, theta), ndx x ndx
+};
+
+/// How far one iteration of GaussNewton got.
+struct IterationReport {
+  double cost = 0.0;             ///< after the iteration
+  double largest_gap = 0.0;      ///< infinity norm of all defects x_{k+1} (-) f(x_k, u_k)
+  double expected = 0.0;         ///< decrease of the cost that the linear model expected of the full step, >= 0 if feasible
+  double relative_change = 0.0;  ///< |change of the cost| / cost
+  double step_length = 0.0;      ///< zero when no step was accepted
+  double damping = 0.0;
+  int newton_worst = 0;          ///< most Newton iterations of one contact step
+  int newton_failures = 0;       ///< contact steps that met the cap or were not finite, at the accepted point
+  bool accepted = false;
+  bool rolled_out = false;       ///< the accepted step was a nonlinear rollout
+};
+
+/// Standard deviations and leverages at the solution, from the Gauss-Newton Hessian (Laplace approximation).
+struct Posterior {
+  MatrixXd position_std;       ///< base position in world axes, 3 x (K + 1) [m]
+  MatrixXd configuration_std;  ///< tangent of q, nv x (K + 1)
+  MatrixXd velocity_std;       ///< nv x (K + 1)
+  MatrixXd control_std;        ///< (disturbance, slack), nu x K
+  MatrixXd impulse_std;        ///< 3 nc x K [N s]
+  MatrixXd theta_covariance;   ///< ntheta x ntheta
+  VectorXd configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
+  VectorXd velocity_leverage;       ///< size nv
+  VectorXd control_leverage;        ///< of the zero-mean prior of the controls, size nu
+  double expected = 0.0;       ///< decrease of the cost that another Gauss-Newton step promises
+  bool ok = false;             ///< false if the information was singular: entries are then NaN
+};
+
+/// Gauss-Newton multiple shooting on structured sweeps.
+///
+/// Each iteration linearises all steps (in parallel), solves the linear-quadratic problem exactly and searches along two
+/// candidates: the linear (multiple-shooting) step, and a rollout of the nonlinear dynamics with the optimal feedback,
+/// which leaves (1 - alpha) of every defect. The merit is cost + penalty * |defects|_1. When neither decreases it, the
+/// damping grows, and the iteration reports that no step was accepted: the method never stalls silently. Near the
+/// optimum a full rollout closes all defects.
+class GaussNewton {
+ public:
+  /// @param cost_tolerance  relative change of the cost below which the defects are closed by a rollout.
+  /// @param threads  0: as many as OpenMP allows.
+  /// @throws std::invalid_argument  if sizes do not fit, naming them.
+  GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads);
+
+  int steps() const { return static_cast<int>(problem_.knots.size()) - 1; }
+  int nx() const { return static_cast<int>(problem_.prior.size()); }
+  int nu() const { return nv_ + 3 * problem_.step->ncontacts(); }
+
+  /// @param states  nx x (K + 1);  @param controls  nu x K.
+  void setTrajectory(const MatrixXd& states, const MatrixXd& controls);
+  const MatrixXd& states() const { return current_.states; }
+  const MatrixXd& controls() const { return current_.controls; }
+  /// Contact impulses of every step, 3 nc x K [N s].
+  const MatrixXd& impulses() const { return current_.impulses; }
+  /// Largest defect of each step, size K.
+  VectorXd gaps() const;
+
+  /// Changes the smoothing; the trajectory stays.
+  void setKappa(double kappa);
+
+  /// Judges the current trajectory without changing it: cost, gap and Newton counts of the report.
+  IterationReport evaluate();
+
+  /// One iteration from the current trajectory, which changes only if a step is accepted.
+  IterationReport iterate();
+  Posterior posterior();
+
+  /// Unweighted measurement residuals (q part, v part) of every knot, 2 nv x (K + 1).
+  MatrixXd residuals() const;
+
+ private:
+  enum class Candidate { kShoot, kRollOut };
+
+  struct Trajectory {
+    MatrixXd states, controls, v_next, impulses;
+    MatrixXd velocity_gap, configuration_gap;  ///< nv x K
+    double cost = 0.0, gap_l1 = 0.0, gap_max = 0.0;
+    int newton_worst = 0, newton_failures = 0;
+    bool finite = false;
+  };
+
+  void linearise(sweeps::Sweep& sweep, double damping, const VectorXd& curvature);
+  void shoot(double alpha, Trajectory& trial);
+  void rollOut(double alpha, Trajectory& trial);
+  void evaluate(Trajectory& t);
+  double evaluateStep(Trajectory& t, int k, ContactStepData& workspace) const;
+  void summarise(Trajectory& t, const VectorXd& costs) const;
+  void posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& hat, Posterior& out);
+  double arrivalCost(const Trajectory& t) const;
+  void setArrival(sweeps::Sweep& sweep);
+  double merit(const Trajectory& t) const;
+  bool search(const sweeps::ExpectedChange& model, IterationReport& report);
+  bool tryToClose(IterationReport& report);
+  bool tryStep(Candidate candidate, double alpha, double predicted, IterationReport& report);
+  void accept(Candidate candidate, double alpha, IterationReport& report) const;
+  void adaptCurvature();
+  void rememberStep(double alpha);
+  void tangent(int k, const MatrixXd& from, const MatrixXd& to, double* dx) const;
+  void retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx, Eigen::Ref<VectorXd> out) const;
+
+  FullInformationProblem problem_;
+  int nq_, nv_, ntheta_, ndx_, threads_;
+  double cost_tolerance_;
+  WorkspacePool pool_;
+  std::vector<MeasurementCost> costs_;  ///< one per thread
+  sweeps::Sweep sweep_;
+  Trajectory current_, trial_;
+  double penalty_ = 0.0, damping_ = 0.0, last_alpha_ = 0.0;
+  VectorXd curvature_;  ///< factor on the control weights of each knot, >= 1
+  MatrixXd last_du_;
+  bool evaluated_ = false;
+};
+
+}  // namespace prime_ros

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laplace approximation at the solution: Cov(x_k) = (Lambda_k + V_k)^-1 from the two sweeps; controls and impulses
+// through the optimal policy, u_k = K dx_k + e with Cov(e) = Quu^-1 independent of x_k.
+#include <Eigen/Geometry>
+#include <limits>
+
+#include "prime_ros/full_information.hpp"
+
+namespace prime_ros {
+
+namespace {
+
+Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Posterior p;
+  p.position_std = MatrixXd::Constant(3, K + 1, nan);
+  p.configuration_std = p.velocity_std = MatrixXd::Constant(nv, K + 1, nan);
+  p.control_std = MatrixXd::Constant(nu, K, nan);
+  p.impulse_std = MatrixXd::Constant(nimpulse, K, nan);
+  p.theta_covariance = MatrixXd::Constant(ntheta, ntheta, nan);
+  p.configuration_leverage = p.velocity_leverage = VectorXd::Constant(nv, nan);
+  p.control_leverage = VectorXd::Constant(nu, nan);
+  return p;
+}
+
+VectorXd rootOfDiagonal(const MatrixXd& covariance) { return covariance.diagonal().cwiseMax(0.0).cwiseSqrt(); }
+
+}  // namespace
+
+Posterior GaussNewton::posterior() {
+  const int K = steps(), nimpulse = 3 * problem_.step->ncontacts();
+  Posterior out = unknown(nv_, ntheta_, nu(), nimpulse, K);
+  evaluate();
+  sweeps::Sweep sweep({nv_, ntheta_, nu()}, K, {true, false});
+  linearise(sweep, 0.0, VectorXd::Ones(K));
+  if (!sweep.backward() || !sweep.solve() || !sweep.forward()) return out;
+  const auto model = sweep.expected_change();
+  out.expected = -(model.linear + 0.5 * model.quadratic);
+  MatrixXd hat = MatrixXd::Zero(2 * nv_ + nu(), K + 1);  // leverages of every knot
+  bool ok = true;
+#pragma omp parallel for num_threads(threads_) schedule(static) reduction(&& : ok)
+  for (int k = 0; k <= K; ++k) {
+    posteriorOfKnot(sweep, k, hat, out);
+    ok = ok && out.configuration_std.col(k).allFinite();
+  }
+  const VectorXd sums = hat.rowwise().sum();
+  out.configuration_leverage = sums.head(nv_);
+  out.velocity_leverage = sums.segment(nv_, nv_);
+  out.control_leverage = sums.tail(nu());
+  out.ok = ok;
+  return out;
+}
+
+void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& hat, Posterior& out) {
+  const auto& y = problem_.knots[static_cast<size_t>(k)];
+  const auto x = current_.states.col(k);
+  MatrixXd covariance(ndx_, ndx_);
+  if (!sweep.covariance(k, covariance.data())) return;
+  const VectorXd std = rootOfDiagonal(covariance);
+  out.configuration_std.col(k) = std.head(nv_);
+  out.velocity_std.col(k) = std.segment(nv_, nv_);
+  if (k == 0) out.theta_covariance = covariance.bottomRightCorner(ntheta_, ntheta_);
+  const Matrix3d rotation = Eigen::Quaterniond(x[6], x[3], x[4], x[5]).toRotationMatrix();
+  out.position_std.col(k) = rootOfDiagonal(rotation * covariance.topLeftCorner<3, 3>() * rotation.transpose());
+
+  MeasurementCost& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
+  cost.expand(y, x.head(nq_), x.segment(nq_, nv_));
+  Eigen::Matrix<double, 12, 12> base;
+  base << covariance.topLeftCorner<6, 6>(), covariance.block<6, 6>(0, nv_), covariance.block<6, 6>(nv_, 0),
+      covariance.block<6, 6>(nv_, nv_);
+  const Eigen::Matrix<double, 6, 6> pose = cost.base_jacobian * base * cost.base_jacobian.transpose();
+  hat.col(k).head(nv_) = y.configuration_weight.cwiseProduct(covariance.diagonal().head(nv_));
+  hat.col(k).head<6>() = y.configuration_weight.head<6>().cwiseProduct(pose.diagonal());
+  hat.col(k).segment(nv_, nv_) = y.velocity_weight.cwiseProduct(covariance.diagonal().segment(nv_, nv_));
+  if (k == steps()) return;
+
+  const int nimpulse = 3 * problem_.step->ncontacts();
+  MatrixXd gain(nu(), ndx_), given(nu(), nu()), impulse_x(nimpulse, ndx_), impulse_u(nimpulse, nu());
+  VectorXd feedforward(nu());
+  sweep.policy(k, gain.data(), feedforward.data());
+  sweep.control_covariance(k, given.data());
+  out.control_std.col(k) = rootOfDiagonal(gain * covariance * gain.transpose() + given);
+  hat.col(k).tail(nu()) = y.control_weight.cwiseProduct(out.control_std.col(k).cwiseAbs2());
+
+  ContactStepData& workspace = pool_.get();
+  evaluateStep(current_, k, workspace);
+  problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
+  problem_.step->impulseDerivatives(workspace, impulse_x, impulse_u);
+  impulse_x += impulse_u * gain;
+  out.impulse_std.col(k) =
+      rootOfDiagonal(impulse_x * covariance * impulse_x.transpose() + impulse_u * given * impulse_u.transpose());
+}
+
+}  // namespace prime_ros
