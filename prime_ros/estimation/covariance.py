@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a solution to the estimate: standard deviations, contact probability, link inertia, chi-square per sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from prime_ros import _core
+from prime_ros.config import EstimatorConfig
+from prime_ros.estimation.estimate import Certificate, Estimate, LinkEstimate, SensorReport
+from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
+from prime_ros.estimation.problem import BASE_NV, Problem
+from prime_ros.measurements.knots import KnotMeasurements
+from prime_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver leaves: the problem, the solver at its last iterate, the posterior there and the certificate."""
+
+    problem: Problem
+    solver: _core.GaussNewton
+    posterior: _core.Posterior
+    certificate: Certificate
+
+
+def to_estimate(
+    solution: Solution,
+    measurements: KnotMeasurements,
+    robot: Robot,
+    config: EstimatorConfig,
+    timing: Mapping[str, float],
+) -> Estimate:
+    """Turn a solution over K steps into the estimate of its first K knots."""
+    steps, nq, nv = solution.problem.steps, robot.model.nq, robot.model.nv
+    states = solution.solver.states[:, :steps].T
+    controls = solution.solver.controls.T
+    q, v = states[:, :nq], states[:, nq : nq + nv]
+    force, force_std = contact_forces(solution, config.dt)
+    probability, probability_std = contact_probability(force, force_std, config.contact_threshold)
+    posterior = solution.posterior
+    std = {
+        "base_position_W": posterior.position_std[:, :steps].T,
+        "base_quat_xyzw": posterior.configuration_std[3:6, :steps].T,
+        "base_velocity_B": posterior.velocity_std[:BASE_NV, :steps].T,
+        "joint_position": posterior.configuration_std[BASE_NV:, :steps].T,
+        "joint_velocity": posterior.velocity_std[BASE_NV:, :steps].T,
+        "joint_torque": posterior.control_std[BASE_NV:nv].T,
+        "contact_force_W": force_std,
+        "contact_probability": probability_std,
+    }
+    return Estimate(
+        stamp_ns=measurements.stamp_ns[:steps],
+        dt=config.dt,
+        joint_names=robot.joint_names,
+        contact_names=robot.contact_names,
+        base_position_W=q[:, :3],
+        base_quat_xyzw=q[:, 3:7] / np.linalg.norm(q[:, 3:7], axis=1, keepdims=True),
+        base_velocity_B=v[:, :BASE_NV],
+        joint_position=q[:, 7:],
+        joint_velocity=v[:, BASE_NV:],
+        joint_torque=measurements.joint_torque[:steps] + controls[:, BASE_NV:nv],
+        contact_force_W=force,
+        contact_probability=probability,
+        std=std,
+        links=link_estimates(solution, robot),
+        ground_height=float(states[0, -1]),
+        std_ground_height=float(np.sqrt(posterior.theta_covariance[-1, -1])),
+        certificate=solution.certificate,
+        sensors=sensor_reports(solution, nv),
+        timing=timing,
+    )
+
+
+def contact_forces(solution: Solution, dt: float) -> tuple[Array, Array]:
+    """Mean contact forces in world axes and their standard deviations, each of shape (K, C, 3) [N]."""
+    steps = solution.problem.steps
+    force = solution.solver.impulses.T.reshape(steps, -1, 3) / dt
+    std = solution.posterior.impulse_std.T.reshape(steps, -1, 3) / dt
+    return force, std
+
+
+def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[Array, Array]:
+    """Probability that the normal force exceeds a threshold, and the standard deviation of that event.
+
+    The posterior of the force is taken as Gaussian. The state of a contact is then a Bernoulli variable, of standard
+    deviation sqrt(p (1 - p)).
+
+    Args:
+        force_W: Shape (K, C, 3) [N].
+        std: Standard deviation, shape (K, C, 3) [N].
+        threshold: Normal force that counts as contact [N].
+
+    Returns:
+        Two arrays of shape (K, C) [-].
+    """
+    probability = norm.cdf((force_W[..., 2] - threshold) / std[..., 2])
+    return probability, np.sqrt(probability * (1.0 - probability))
+
+
+def link_estimates(solution: Solution, robot: Robot) -> dict[str, LinkEstimate]:
+    """Nominal and estimated inertia of every identified link."""
+    theta, covariance = solution.solver.states[-solution.problem.step.ntheta :, 0], solution.posterior.theta_covariance
+    links = {}
+    for i, link in enumerate(solution.problem.links):
+        block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
+        nominal = from_inertia(robot.model.inertias[robot.joint_of_link(link)])
+        links[link] = LinkEstimate(
+            nominal=body_inertia(nominal),
+            estimate=body_inertia(theta[block]),
+            std=body_inertia_std(theta[block], covariance[block, block]),
+        )
+    return links
+
+
+def sensor_reports(solution: Solution, nv: int) -> dict[str, SensorReport]:
+    """Whitened residuals of every sensor, and of the disturbance and slack that the model had to invent.
+
+    Degrees of freedom are the number of measurements minus the trace of the hat matrix of that sensor.
+    """
+    knots, posterior = solution.problem.knots, solution.posterior
+    residual = np.asarray(solution.solver.residuals())
+    configuration = _Channels(
+        residual[:nv], np.array([k.configuration_weight for k in knots]).T, posterior.configuration_leverage
+    )
+    velocity = _Channels(residual[nv:], np.array([k.velocity_weight for k in knots]).T, posterior.velocity_leverage)
+    control = _Channels(
+        np.asarray(solution.solver.controls),
+        np.array([k.control_weight for k in knots[:-1]]).T,
+        posterior.control_leverage,
+    )
+    slack = np.arange(nv, len(control.residual))
+    normal = slack[(slack - nv) % 3 == 2]
+    reports = {
+        "mocap position": configuration.report(slice(0, 3), "m"),
+        "mocap orientation": configuration.report(slice(3, 6), "rad"),
+        "joint position": configuration.report(slice(6, nv), "rad"),
+        "gyroscope": velocity.report(slice(3, 6), "rad/s"),
+        "joint velocity": velocity.report(slice(6, nv), "rad/s"),
+        "joint torque": control.report(slice(6, nv), "Nm"),
+        "disturbance force": control.report(slice(0, 3), "N"),
+        "disturbance moment": control.report(slice(3, 6), "Nm"),
+        "slack tangential": control.report(np.setdiff1d(slack, normal), "m/s"),
+        "slack normal": control.report(normal, "m/s"),
+    }
+    return {name: report for name, report in reports.items() if report.count}
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Residuals and weights of shape (channels, knots), leverages summed over knots of shape (channels,)."""
+
+    residual: Array
+    weight: Array
+    leverage: Array
+
+    def report(self, rows: slice | NDArray[np.int64], unit: str) -> SensorReport:
+        residual, used = self.residual[rows], self.weight[rows] > 0.0
+        count = int(used.sum())
+        return SensorReport(
+            count=count,
+            dof=count - float(self.leverage[rows].sum()),
+            chi_square=float((self.weight[rows] * residual**2).sum()),
+            rms_residual=float(np.sqrt((residual[used] ** 2).mean())) if count else float("nan"),
+            unit=unit,
+        )

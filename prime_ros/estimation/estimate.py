@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of an estimation: trajectories, inertia, their standard deviations, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BodyInertia:
+    """Inertia of a moving body: a link and everything fixed to it, in the frame of the joint that moves it."""
+
+    mass: float
+    """Mass [kg]."""
+    com: Array
+    """Centre of mass, shape (3,) [m]."""
+    inertia_com: Array
+    """Rotational inertia about the centre of mass, axes of the joint frame, shape (3, 3) [kg m^2]."""
+
+
+@dataclass(frozen=True)
+class LinkEstimate:
+    """Nominal and estimated inertia of one identified link, and the standard deviation of each entry."""
+
+    nominal: BodyInertia
+    estimate: BodyInertia
+    std: BodyInertia
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """What the solver did at one contact stiffness."""
+
+    kappa: float
+    """Sharpness of the contact smoothing of the stage [1/J-like; see docs/concept.md]."""
+    iterations: int
+    cost: float
+    """Negative log-posterior at the end of the stage, up to a constant [-]."""
+    largest_gap: float
+    """Largest defect of the dynamics, infinity norm in tangent units [m, rad, m/s, rad/s]."""
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Evidence that the estimate solves the problem it claims to solve."""
+
+    converged: bool
+    reason: str
+    """Why the solver stopped, in words."""
+    iterations: int
+    """Over all stages."""
+    cost: float
+    """Negative log-posterior, up to a constant [-]."""
+    largest_gap: float
+    """Largest defect of the dynamics, infinity norm in tangent units [m, rad, m/s, rad/s]."""
+    gradient: float
+    """Expected relative decrease of the cost by another Gauss-Newton step [-]."""
+    relative_cost_change: float
+    """Relative decrease of the cost by the last step [-]."""
+    stages: tuple[StageReport, ...]
+
+
+@dataclass(frozen=True)
+class SensorReport:
+    """How the residuals of one sensor compare with its stated noise."""
+
+    count: int
+    """Number of scalar measurements used."""
+    dof: float
+    """Degrees of freedom: count minus the trace of the hat matrix [-]."""
+    chi_square: float
+    """Sum of squared whitened residuals [-]."""
+    rms_residual: float
+    """Root mean square residual, in `unit`."""
+    unit: str
+
+    @property
+    def chi_square_per_dof(self) -> float:
+        """Chi-square per degree of freedom: 1 where the stated noise is right [-]."""
+        return self.chi_square / self.dof if self.dof > 0.0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Maximum a posteriori trajectory and inertia over K knots, n joints and C contacts.
+
+    Velocities are means over the interval (stamp - dt, stamp]; forces and torques are means weighted by the triangle over
+    stamp +- dt (docs/concept.md, "Time").
+    """
+
+    stamp_ns: NDArray[np.int64]
+    """Measurement time of each knot, shape (K,) [ns]."""
+    dt: float
+    """Knot spacing [s]."""
+    joint_names: tuple[str, ...]
+    contact_names: tuple[str, ...]
+    base_position_W: Array
+    """Shape (K, 3) [m], world frame."""
+    base_quat_xyzw: Array
+    """Base to world, shape (K, 4), x y z w."""
+    base_velocity_B: Array
+    """Base twist in the base frame, linear then angular, shape (K, 6) [m/s, rad/s]."""
+    joint_position: Array
+    """Shape (K, n) [rad]."""
+    joint_velocity: Array
+    """Shape (K, n) [rad/s]."""
+    joint_torque: Array
+    """Measured torque corrected by the estimated joint disturbance, shape (K, n) [Nm]."""
+    contact_force_W: Array
+    """Force on the robot in world axes, shape (K, C, 3) [N]."""
+    contact_probability: Array
+    """Probability that the normal force exceeds the contact threshold, shape (K, C) [-]."""
+    std: Mapping[str, Array]
+    """Posterior standard deviation by field name; for `base_quat_xyzw` the rotation vector in base axes, shape (K, 3) [rad]."""
+    links: Mapping[str, LinkEstimate]
+    ground_height: float
+    """[m], world frame."""
+    std_ground_height: float
+    certificate: Certificate
+    sensors: Mapping[str, SensorReport]
+    timing: Mapping[str, float]
+    """Wall time by phase [s]."""
