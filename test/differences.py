@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def central_differences(function: Callable[[Array], Array], size: int, step: float = 1e-5) -> Array:
-    """Jacobian at zero of a function of a vector, by five-point central differences (error ~ step^4)."""
+def central_differences(function: Callable[[Array], Array], size: int, step: float | Array = 1e-5) -> Array:
+    """Jacobian at zero of a function of a vector, by five-point central differences (error ~ step^4).
+
+    The step is one for all entries of the vector, or one for each.
+    """
     columns = []
-    for direction in step * np.eye(size):
+    for length, unit in zip(np.broadcast_to(step, size), np.eye(size), strict=True):
+        direction = length * unit
         near = function(direction) - function(-direction)
         far = function(2.0 * direction) - function(-2.0 * direction)
-        columns.append((8.0 * near - far) / (12.0 * step))
+        columns.append((8.0 * near - far) / (12.0 * length))
     return np.stack(columns, axis=-1)
 
 

@@ -124,19 +124,21 @@ def gait(case: RobotCase, steps: int, frequency: float = 2.0, kappa: float = 500
     """
     dt, joints = DT, slice(6, None)
     damping = 0.05 * case.stiffness
-    # Evaluated at the end of the step, spring and damper add to the joint damping: stable at any gain.
+    # Evaluated at the end of the step, spring and damper are stable at any gain. The step damps the mean of old and new
+    # velocity: twice the damping of the new one, less that of the old one.
     implicit = damping + dt * case.stiffness
     truth = case.step(kappa)
-    driven = replace(truth, joint_damping=case.joint_damping + implicit)
+    driven = replace(truth, joint_damping=case.joint_damping + 2.0 * implicit)
     q, v = stance_configuration(case, gap=1e-3), np.zeros(case.model.nv)
     no_slack = np.zeros(3 * len(case.contacts))
     still = StepInput(q, v, np.zeros_like(v), no_slack, truth.nominal_theta())
     configurations, velocities, forces, impulses = [q], [v], [], []
     for k in range(steps):
         force = np.zeros_like(v)
-        force[joints] = case.stiffness * (_reference(case, frequency * k * dt) - q[7:])
+        spring = case.stiffness * (_reference(case, frequency * k * dt) - q[7:])
+        force[joints] = spring + implicit * v[joints]
         result = driven.solve(replace(still, configuration=q, velocity=v, force=force))
-        force[joints] -= implicit * result.velocity[joints]
+        force[joints] = spring - implicit * result.velocity[joints]
         q, v = pin.integrate(case.model, q, dt * result.velocity), result.velocity
         configurations.append(q)
         velocities.append(v)

@@ -10,6 +10,7 @@ void exposeContactStep();
 void exposeActions();
 void exposeFullInformation();
 void exposeSweep();
+void exposeBenchmark();
 
 /// Read-only property that returns a copy of an Eigen member.
 template <class Class, class Member>

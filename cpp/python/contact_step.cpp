@@ -66,7 +66,7 @@ void exposeContactStep() {
       .add_property("damping", copied(&StepSettings::damping), assigned(&StepSettings::damping), "(nv,) [Nm s/rad]")
       .add_property("friction", copied(&StepSettings::friction), assigned(&StepSettings::friction), "(nv,) [Nm]")
       .def_readwrite("friction_velocity", &StepSettings::friction_velocity, "[rad/s]")
-      .def_readwrite("tolerance", &StepSettings::tolerance, "On the squared Newton decrement [J].")
+      .def_readwrite("tolerance", &StepSettings::tolerance, "On kappa times the squared Newton decrement [-].")
       .def_readwrite("max_iterations", &StepSettings::max_iterations);
 
   bp::class_<ContactStepData, std::shared_ptr<ContactStepData>, boost::noncopyable>(
@@ -76,11 +76,11 @@ void exposeContactStep() {
       .add_property("z", copied(&ContactStepData::z))
       .def_readonly("iterations", &ContactStepData::iterations)
       .def_readonly("converged", &ContactStepData::converged)
-      .add_property("dq", copied(&ContactStepData::dq))
-      .add_property("dv", copied(&ContactStepData::dv))
-      .add_property("df", copied(&ContactStepData::df))
-      .add_property("dslack", copied(&ContactStepData::dslack))
-      .add_property("dtheta", copied(&ContactStepData::dtheta));
+      .add_property("dq", +[](const ContactStepData& d) -> MatrixXd { return d.dq(); })
+      .add_property("dv", +[](const ContactStepData& d) -> MatrixXd { return d.dv(); })
+      .add_property("df", +[](const ContactStepData& d) -> MatrixXd { return d.df(); })
+      .add_property("dslack", +[](const ContactStepData& d) -> MatrixXd { return d.dslack(); })
+      .add_property("dtheta", +[](const ContactStepData& d) -> MatrixXd { return d.dtheta(); });
 
   bp::class_<ContactStep, std::shared_ptr<ContactStep>, boost::noncopyable>(
       "ContactStep", "One step of the smoothed contact dynamics.", bp::no_init)

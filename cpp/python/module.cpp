@@ -16,4 +16,5 @@ BOOST_PYTHON_MODULE(_core) {
   prime_ros::python::exposeActions();
   prime_ros::python::exposeFullInformation();
   prime_ros::python::exposeSweep();
+  prime_ros::python::exposeBenchmark();
 }

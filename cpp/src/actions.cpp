@@ -96,12 +96,12 @@ void ActionContactStep::calcDiff(const std::shared_ptr<DataBase>& data, const Ei
   step_->differentiate(step, x.head(nq), x.segment(nq, nv));
 
   auto velocity_x = d.Fx.middleRows(nv, nv);
-  velocity_x.leftCols(nv) = step.dq;
-  velocity_x.middleCols(nv, nv) = step.dv;
-  velocity_x.rightCols(ntheta) = step.dtheta;
+  velocity_x.leftCols(nv) = step.dq();
+  velocity_x.middleCols(nv, nv) = step.dv();
+  velocity_x.rightCols(ntheta) = step.dtheta();
   auto velocity_u = d.Fu.middleRows(nv, nv);
-  velocity_u.leftCols(nv) = step.df;
-  velocity_u.rightCols(nslack) = step.dslack;
+  velocity_u.leftCols(nv) = step.df();
+  velocity_u.rightCols(nslack) = step.dslack();
 
   const pin::Motion displacement(dt * d.v_next.head<6>());
   d.integrate_q = pin::exp6(displacement).toActionMatrixInverse();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prime_ros/contact_step.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 #include <stdexcept>
@@ -73,22 +75,23 @@ ContactStep::Support ContactStep::supportOf(pin::JointIndex joint) const {
 }
 
 ContactStepData::ContactStepData(const ContactStep& step)
-    : v_next(VectorXd::Constant(step.nv(), NAN)), impulse(VectorXd::Zero(3 * step.ncontacts())), z(impulse),
-      dq(MatrixXd::Zero(step.nv(), step.nv())), dv(dq), df(dq),
-      dslack(MatrixXd::Zero(step.nv(), 3 * step.ncontacts())), dtheta(MatrixXd::Zero(step.nv(), step.ntheta())),
-      model_(step.model()), data_(model_), log_cholesky_(step.bodies().size(), Vector10d::Zero()), mass_(dq),
-      hessian_(dq), momentum_(VectorXd::Zero(step.nv())), gradient_(momentum_), newton_(momentum_),
+    : v_next(VectorXd::Constant(step.nv(), std::numeric_limits<double>::quiet_NaN())),
+      impulse(VectorXd::Zero(3 * step.ncontacts())), z(impulse),
+      sensitivity(RowMatrixXd::Zero(step.nv(), 3 * step.nv() + 3 * step.ncontacts() + step.ntheta())), nv_(step.nv()),
+      nslack_(3 * step.ncontacts()), ntheta_(step.ntheta()), model_(step.model()), data_(model_),
+      log_cholesky_(step.bodies().size(), Vector10d::Zero()), mass_(RowMatrixXd::Zero(nv_, nv_)), hessian_(mass_),
+      momentum_(VectorXd::Zero(nv_)), mass_velocity_(momentum_), gradient_(momentum_), newton_(momentum_),
       mass_newton_(momentum_), acceleration_(momentum_), z_free_(impulse), z_trial_(impulse), dz_(impulse),
       centre_(3, step.ncontacts()), point_(3, step.ncontacts()),
-      curvature_(static_cast<size_t>(step.ncontacts()), Matrix3d::Zero()), factor_(step.nv()),
-      external_(static_cast<size_t>(model_.njoints), pin::Force::Zero()), rnea_dq_(dq), rnea_dv_(dq), rnea_da_(dq) {
+      curvature_(static_cast<size_t>(step.ncontacts()), Matrix3d::Zero()), factor_(model_),
+      external_(static_cast<size_t>(model_.njoints), pin::Force::Zero()), rnea_dq_(MatrixXd::Zero(nv_, nv_)),
+      rnea_dv_(rnea_dq_), rnea_da_(rnea_dq_) {
   size_t widest = 0;
   for (const auto& support : step.contact_supports_) widest = std::max(widest, support.dofs.size());
   const auto n = static_cast<Eigen::Index>(widest);
-  for (int s : step.support_of_contact_) jacobian_.emplace_back(3, step.contact_supports_[static_cast<size_t>(s)].dofs.size());
+  for (int s : step.support_of_contact_)
+    jacobian_.emplace_back(3, step.contact_supports_[static_cast<size_t>(s)].dofs.size());
   slide_ = jacobian_;
-  rows_.resize(3, n);
-  block_.resize(n, n);
   angular_.resize(3, n);
   effect_.resize(3, n);
   angular_effect_.resize(3, n);
@@ -204,8 +207,7 @@ double ContactStep::frictionValue(const ContactStepData& d, double step) const {
 }
 
 void ContactStep::updateGradient(ContactStepData& d) const {
-  d.gradient_.noalias() = d.mass_ * d.v_next;
-  d.gradient_ -= d.momentum_;
+  d.gradient_ = d.mass_velocity_ - d.momentum_;
   if (has_friction_) {
     const double width2 = settings_.friction_velocity * settings_.friction_velocity;
     const auto v = d.v_next.array();
@@ -229,35 +231,31 @@ void ContactStep::updateHessian(ContactStepData& d) const {
     const auto huber = d.v_next.array().square() + width2;
     d.hessian_.diagonal().array() += settings_.dt * width2 * settings_.friction.array() / (huber * huber.sqrt());
   }
-  for (const auto& support : contact_supports_) {
-    const auto n = static_cast<Eigen::Index>(support.dofs.size());
-    auto block = d.block_.topLeftCorner(n, n);
-    auto rows = d.rows_.leftCols(n);
-    block.setZero();
+  for (const auto& support : contact_supports_)
     for (int i : support.contacts) {
       const auto& jacobian = d.jacobian_[static_cast<size_t>(i)];
-      rows = d.curvature_[static_cast<size_t>(i)].lazyProduct(jacobian);
-      block += jacobian.transpose().lazyProduct(rows);
+      const Matrix3d& curvature = d.curvature_[static_cast<size_t>(i)];
+      for (size_t a = 0; a < support.dofs.size(); ++a) {
+        const Vector3d column = curvature * jacobian.col(static_cast<Eigen::Index>(a));
+        double* row = d.hessian_.row(support.dofs[a]).data();
+        for (size_t b = 0; b <= a; ++b) row[support.dofs[b]] += column.dot(jacobian.col(static_cast<Eigen::Index>(b)));
+      }
     }
-    for (Eigen::Index a = 0; a < n; ++a)
-      for (Eigen::Index b = 0; b < n; ++b)
-        d.hessian_(support.dofs[static_cast<size_t>(b)], support.dofs[static_cast<size_t>(a)]) += block(b, a);
-  }
 }
 
 void ContactStep::newton(ContactStepData& d) const {
   d.converged = false;
+  d.mass_velocity_.noalias() = d.mass_ * d.v_next;
   for (; d.iterations < settings_.max_iterations; ++d.iterations) {
     updateGradient(d);
     updateHessian(d);
-    d.factor_.compute(d.hessian_);
-    if (d.factor_.info() != Eigen::Success) return fail(d);
+    if (!d.factor_.compute(d.hessian_)) return fail(d);
     d.newton_ = -d.gradient_;
     d.factor_.solveInPlace(d.newton_);
     const double decrement = -d.gradient_.dot(d.newton_);
     if (!std::isfinite(decrement)) return fail(d);
     applyJacobian(d, d.newton_, d.dz_);
-    const bool last = decrement < settings_.tolerance;
+    const bool last = settings_.kappa * decrement < settings_.tolerance;
     if (!lineSearch(d, decrement)) {
       d.converged = last;  // the decrease is below rounding
       break;
@@ -275,7 +273,7 @@ void ContactStep::newton(ContactStepData& d) const {
 // potentials is subject to rounding.
 bool ContactStep::lineSearch(ContactStepData& d, double decrement) const {
   d.mass_newton_.noalias() = d.mass_ * d.newton_;
-  const double linear = d.mass_newton_.dot(d.v_next) - d.momentum_.dot(d.newton_);
+  const double linear = d.newton_.dot(d.mass_velocity_ - d.momentum_);
   const double quadratic = 0.5 * d.mass_newton_.dot(d.newton_);
   const double start = contactValue(d.z) + frictionValue(d, 0.0);
   double step = 1.0;
@@ -286,6 +284,7 @@ bool ContactStep::lineSearch(ContactStepData& d, double decrement) const {
     const double change = step * (linear + step * quadratic) + contact + frictionValue(d, step) - start;
     if (change <= -kSufficient * step * decrement + 1e-14) {
       d.v_next += step * d.newton_;
+      d.mass_velocity_ += step * d.mass_newton_;
       d.z.swap(d.z_trial_);
       return true;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sensitivities of the contact step by the implicit function theorem: H dv+ = -dg, with
 //   g = dt (RNEA(q, v, a) - f) + dt D v+ + friction - sum_i J_i' lambda_i,   a = (v+ - v) / dt.
+#include <limits>
 #include <pinocchio/algorithm/regressor.hpp>
 #include <pinocchio/algorithm/rnea-derivatives.hpp>
 
@@ -12,7 +13,10 @@ namespace pin = pinocchio;
 void ContactStep::differentiate(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v) const {
   const double dt = settings_.dt;
   updateHessian(d);
-  d.factor_.compute(d.hessian_);
+  if (!d.factor_.compute(d.hessian_)) {
+    d.sensitivity.setConstant(std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
   d.acceleration_ = (d.v_next - v) / dt;
   reactionForces(d);
   d.rnea_dq_.setZero();
@@ -20,19 +24,15 @@ void ContactStep::differentiate(ContactStepData& d, const ConstVectorRef& q, con
   d.rnea_da_.setZero();
   pin::computeRNEADerivatives(d.model_, d.data_, q, v, ConstVectorRef(d.acceleration_), d.external_, d.rnea_dq_,
                               d.rnea_dv_, d.rnea_da_);
-  d.dq = -dt * d.rnea_dq_;
-  d.dv = d.mass_ - dt * d.rnea_dv_;
-  d.dv.diagonal() -= dt * settings_.damping;
-  d.dslack.setZero();
-  d.df.setZero();
-  d.df.diagonal().setConstant(dt);
+  d.sensitivity.setZero();
+  d.sensitivity.leftCols(nv()) = -dt * d.rnea_dq_;
+  auto dv = d.sensitivity.middleCols(nv(), nv());
+  dv = d.mass_ - dt * d.rnea_dv_;
+  dv.diagonal() -= dt * settings_.damping;  // half of it is in the mass, with the sign of the new velocity
+  d.sensitivity.middleCols(2 * nv(), nv()).diagonal().setConstant(dt);
   for (const auto& support : contact_supports_) addContactConfigurationTerms(d, support);
   parameterDerivatives(d);
-  d.factor_.solveInPlace(d.dq);
-  d.factor_.solveInPlace(d.dv);
-  d.factor_.solveInPlace(d.df);
-  d.factor_.solveInPlace(d.dslack);
-  d.factor_.solveInPlace(d.dtheta);
+  d.factor_.solveInPlace(d.sensitivity);
 }
 
 // Contact forces in the joint frames: computeRNEADerivatives then differentiates J'lambda for forces that turn with the
@@ -54,9 +54,7 @@ void ContactStep::reactionForces(ContactStepData& d) const {
 void ContactStep::addContactConfigurationTerms(ContactStepData& d, const Support& support) const {
   using Vector6d = Eigen::Matrix<double, 6, 1>;
   const auto n = static_cast<Eigen::Index>(support.dofs.size());
-  auto block = d.block_.topLeftCorner(n, n);
   auto angular = d.angular_.leftCols(n), effect = d.effect_.leftCols(n), angular_effect = d.angular_effect_.leftCols(n);
-  block.setZero();
 
   // Spatial velocity at v+ of the link and of the parent of each degree of freedom, about the world origin.
   Vector6d velocity = Vector6d::Zero(), parent = Vector6d::Zero();
@@ -87,19 +85,19 @@ void ContactStep::addContactConfigurationTerms(ContactStepData& d, const Support
       effect.col(k) = impulse.cross(jw) - curvature * dz;
       angular_effect.col(k) = jw.cross(drop).cross(impulse);
     }
-    block += jacobian.transpose().lazyProduct(effect);
-    block += angular.transpose().lazyProduct(angular_effect);
-    for (Eigen::Index k = 0; k < n; ++k)
-      d.dslack.row(support.dofs[static_cast<size_t>(k)]).segment<3>(3 * i) = -jacobian.col(k).transpose() * curvature;
+    for (Eigen::Index a = 0; a < n; ++a) {
+      double* row = d.sensitivity.row(support.dofs[static_cast<size_t>(a)]).data();
+      const Vector3d axis = jacobian.col(a), turn = angular.col(a);
+      for (Eigen::Index b = 0; b < n; ++b)
+        row[support.dofs[static_cast<size_t>(b)]] += axis.dot(effect.col(b)) + turn.dot(angular_effect.col(b));
+      Eigen::Map<Vector3d>(row + 3 * nv() + 3 * i) = -curvature * axis;
+    }
   }
-  for (Eigen::Index a = 0; a < n; ++a)
-    for (Eigen::Index b = 0; b < n; ++b)
-      d.dq(support.dofs[static_cast<size_t>(b)], support.dofs[static_cast<size_t>(a)]) += block(b, a);
 }
 
 // Inertia: dt J_body' Y(v, a) dpi/dtheta with Y the body regressor. Ground height: it enters every phi_i with -1.
 void ContactStep::parameterDerivatives(ContactStepData& d) const {
-  d.dtheta.setZero();
+  auto dtheta = d.sensitivity.rightCols(ntheta());
   for (size_t b = 0; b < bodies_.size(); ++b) {
     const auto& placement = d.data_.oMi[bodies_[b]];
     const pin::Motion velocity = placement.actInv(d.data_.ov[bodies_[b]]);
@@ -107,10 +105,10 @@ void ContactStep::parameterDerivatives(ContactStepData& d) const {
     d.regressor_ = -settings_.dt * pin::bodyRegressor(velocity, acceleration) * log_cholesky::jacobian(d.log_cholesky_[b]);
     for (int dof : body_supports_[b].dofs) {
       const pin::Motion axis = placement.actInv(pin::Motion(d.data_.J.col(dof)));
-      d.dtheta.row(dof).segment<10>(10 * static_cast<int>(b)).noalias() = axis.toVector().transpose() * d.regressor_;
+      dtheta.row(dof).segment<10>(10 * static_cast<int>(b)).noalias() = axis.toVector().transpose() * d.regressor_;
     }
   }
-  for (int i = 0; i < ncontacts(); ++i) d.dtheta.col(ntheta() - 1) -= d.dslack.col(3 * i + 2) / settings_.dt;
+  for (int i = 0; i < ncontacts(); ++i) dtheta.col(ntheta() - 1) -= d.sensitivity.col(3 * nv() + 3 * i + 2) / settings_.dt;
 }
 
 // lambda = -grad l(z): dlambda = -W dz, z = J v+ + (phi / dt) + s.
@@ -125,11 +123,11 @@ void ContactStep::impulseDerivatives(const ContactStepData& d, Eigen::Ref<Matrix
       for (size_t k = 0; k < support.dofs.size(); ++k) {
         const Vector3d column = d.jacobian_[s].col(static_cast<Eigen::Index>(k));
         const int dof = support.dofs[k];
-        rows_x.leftCols(n) += column * d.dq.row(dof);
-        rows_x.middleCols(n, n) += column * d.dv.row(dof);
-        rows_x.rightCols(ntheta()) += column * d.dtheta.row(dof);
-        rows_u.leftCols(n) += column * d.df.row(dof);
-        rows_u.rightCols(3 * ncontacts()) += column * d.dslack.row(dof);
+        rows_x.leftCols(n) += column * d.dq().row(dof);
+        rows_x.middleCols(n, n) += column * d.dv().row(dof);
+        rows_x.rightCols(ntheta()) += column * d.dtheta().row(dof);
+        rows_u.leftCols(n) += column * d.df().row(dof);
+        rows_u.rightCols(3 * ncontacts()) += column * d.dslack().row(dof);
         rows_x.col(dof) += d.slide_[s].col(static_cast<Eigen::Index>(k));
       }
       rows_x(2, 2 * n + ntheta() - 1) -= 1.0 / settings_.dt;

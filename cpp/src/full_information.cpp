@@ -183,14 +183,16 @@ void GaussNewton::setArrival(sweeps::Sweep& sweep) {
 }
 
 void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd& curvature) {
-  const int K = steps(), nslack = 3 * problem_.step->ncontacts();
+  const int K = steps();
   const double dt = problem_.step->settings().dt;
   setArrival(sweep);
 #pragma omp parallel num_threads(threads_)
   {
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
     ContactStepData& workspace = pool_.get();
-    MatrixXd B(nv_, nu());
+    MatrixXd sensitivity(nv_, 2 * nv_ + nu() + ntheta_);  // column by column
+    const double *Aq = sensitivity.data(), *Av = sensitivity.col(nv_).data(), *B = sensitivity.col(2 * nv_).data(),
+                 *At = sensitivity.col(2 * nv_ + nu()).data();
     VectorXd luu(nu()), lu(nu()), gradient(ndx_), diagonal(ndx_);
     Eigen::Matrix<double, 6, 6> Jq, Jv;
 #pragma omp for schedule(static)
@@ -207,14 +209,13 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
       if (k == K) continue;
       evaluateStep(current_, k, workspace);
       problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
-      B.leftCols(nv_) = workspace.df;
-      B.rightCols(nslack) = workspace.dslack;
+      sensitivity = workspace.sensitivity;
       lu = y.control_weight.cwiseProduct(current_.controls.col(k));
       luu = y.control_weight * curvature[k];
       const pin::Motion shift(dt * current_.states.col(k + 1).segment<6>(nq_));
       Jq = pin::exp6(shift).toActionMatrixInverse();
       pin::Jexp6(shift, Jv);
-      sweep.set_step(k, {dt, workspace.dq.data(), workspace.dv.data(), workspace.dtheta.data(), nv_, B.data(), nv_,
+      sweep.set_step(k, {dt, Aq, Av, At, nv_, B, nv_,
                           luu.data(), lu.data(), current_.velocity_gap.col(k).data(),
                           current_.configuration_gap.col(k).data(), Jq.data(), Jv.data()});
     }

@@ -3,14 +3,14 @@
 
 The generalised velocity after a step of length dt minimises a convex function,
 
-    v+ = argmin_u  1/2 u'(M + dt D) u - p'u + sum_i l_i(z_i) + dt sum_j c_j sqrt(u_j^2 + w^2)
-    p  = M v + dt (f - h(q, v)),     z_i = J_i(q) u + (0, 0, phi_i(q) / dt) + s_i
+    v+ = argmin_u  1/2 u'(M + dt/2 D) u - p'u + sum_i l_i(z_i) + dt sum_j c_j sqrt(u_j^2 + w^2)
+    p  = (M - dt/2 D) v + dt (f - h(q, v)),     z_i = J_i(q) u + (0, 0, phi_i(q) / dt) + s_i
 
 with M the joint-space inertia plus armature, D joint damping, c Coulomb friction of the joints, f generalised
 force, s contact slack, phi the gap between foot and ground, l_i the contact potential. It is stationary where
 momentum balances,
 
-    g = dt (RNEA(q, v, (v+ - v)/dt) + D v+ + friction(v+) - f) - sum_i J_i' lambda_i = 0,
+    g = dt (RNEA(q, v, (v+ - v)/dt) + D (v + v+)/2 + friction(v+) - f) - sum_i J_i' lambda_i = 0,
     lambda_i = -grad l_i(z_i),
 
 and is differentiated by the implicit function theorem: dv+/dx = -H^-1 dg/dx, with the Hessian H.
@@ -120,7 +120,11 @@ class StepDerivatives:
 
 @dataclass
 class ContactStep:
-    """The step of one robot. It owns Pinocchio's working memory: one object per thread."""
+    """The step of one robot. It owns Pinocchio's working memory: one object per thread.
+
+    Damping acts on the mean of v and v+. As v is the mean velocity of the interval before the knot and v+ of the
+    one after it, this is the mean over the triangle that weights all forces of the step.
+    """
 
     model: pin.Model
     """Free-flyer root, armature set."""
@@ -130,7 +134,7 @@ class ContactStep:
     dt: float
     """[s]"""
     joint_damping: Array
-    """D, shape (nv - 6,) [Nm s/rad]."""
+    """D, at the mean of v and v+, shape (nv - 6,) [Nm s/rad]."""
     joint_friction: Array
     """c: Coulomb friction, shape (nv - 6,) [Nm]."""
     friction_velocity: float = 0.05
@@ -190,13 +194,13 @@ class ContactStep:
         return StepDerivatives(velocity=Sensitivity(**velocity), impulses=Sensitivity(**impulses))
 
     def _problem(self, inputs: StepInput, terms: DynamicsTerms) -> VelocityProblem:
-        base = np.zeros(_BASE_SIZE)
-        damping = np.concatenate([base, self.joint_damping])
-        friction = np.concatenate([base, self.joint_friction])
+        half_damping = 0.5 * self.dt * self._damping()
+        friction = np.concatenate([np.zeros(_BASE_SIZE), self.joint_friction])
         gaps = terms.heights - inputs.ground_height
+        impulse = self.dt * (inputs.force - terms.bias_force)
         return VelocityProblem(
-            mass=terms.mass + self.dt * np.diag(damping),
-            momentum=terms.mass @ inputs.velocity + self.dt * (inputs.force - terms.bias_force),
+            mass=terms.mass + half_damping,
+            momentum=(terms.mass - half_damping) @ inputs.velocity + impulse,
             jacobian=terms.jacobian,
             bias=np.kron(gaps / self.dt, UP) + inputs.slack,
             potentials=self.potentials,
@@ -218,12 +222,16 @@ class ContactStep:
         nv, nz = terms.jacobian.shape[1], terms.jacobian.shape[0]
         return {
             "configuration": (dt * d_tau_dq, d_z_dq),
-            "velocity": (dt * d_tau_dv - terms.mass, np.zeros((nz, nv))),
+            "velocity": (dt * d_tau_dv - terms.mass + 0.5 * dt * self._damping(), np.zeros((nz, nv))),
             "force": (-dt * np.eye(nv), np.zeros((nz, nv))),
             "slack": (np.zeros((nv, nz)), np.eye(nz)),
             "theta": (dt * d_tau_dtheta, np.zeros((nz, inputs.theta.size))),
             "ground_height": (np.zeros((nv, 1)), d_z_dheight),
         }
+
+    def _damping(self) -> Array:
+        """D with the undamped base, shape (nv, nv)."""
+        return np.diag(np.concatenate([np.zeros(_BASE_SIZE), self.joint_damping]))
 
     def _check(self, inputs: StepInput) -> None:
         shapes: dict[str, tuple[int, ...]] = {

@@ -20,9 +20,9 @@ class VelocityProblem:
     """min over u of  1/2 u'A u - p'u + sum_i l_i(z_i) + sum_j c_j sqrt(u_j^2 + w^2),   z = J u + b."""
 
     mass: Array
-    """A: joint-space inertia with armature and dt times the joint damping, shape (nv, nv)."""
+    """A: joint-space inertia with armature and dt/2 times the joint damping, shape (nv, nv)."""
     momentum: Array
-    """p: momentum that the free system (no contact, damping or friction) would have, shape (nv,)."""
+    """p: momentum without contact, friction and the damping of the velocity sought, shape (nv,)."""
     jacobian: Array
     """J: contact Jacobians in world axes, shape (3 C, nv)."""
     bias: Array

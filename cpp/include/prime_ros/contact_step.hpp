@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <memory>
 #include <pinocchio/multibody/data.hpp>
@@ -12,6 +11,7 @@
 
 #include "prime_ros/contact_potential.hpp"
 #include "prime_ros/log_cholesky.hpp"
+#include "prime_ros/tree_cholesky.hpp"
 
 namespace prime_ros {
 
@@ -33,10 +33,10 @@ struct ContactPoint {
 struct StepSettings {
   double dt = 0.01;                 ///< step length [s]
   double kappa = 500.0;             ///< sharpness of the contact smoothing [1/J]
-  VectorXd damping;                 ///< viscous joint damping, implicit, size nv [Nm s/rad]; zero for the base
+  VectorXd damping;                 ///< viscous joint damping, at the mean of old and new velocity, size nv [Nm s/rad]; zero for the base
   VectorXd friction;                ///< Coulomb joint friction, size nv [Nm]; zero for the base
   double friction_velocity = 0.05;  ///< width of the pseudo-Huber friction potential [rad/s]
-  double tolerance = 1e-12;         ///< on the squared Newton decrement [J]
+  double tolerance = 1e-8;          ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
   int max_iterations = 60;          ///< of Newton's method
 };
 
@@ -54,41 +54,45 @@ class ContactStepData {
   int iterations = 0;  ///< Newton iterations of the last solve
   bool converged = false;
 
-  // Results, valid after ContactStep::differentiate: derivatives of v_next
-  MatrixXd dq;       ///< with respect to q (tangent at q, as pinocchio::integrate), nv x nv
-  MatrixXd dv;       ///< with respect to v, nv x nv
-  MatrixXd df;       ///< with respect to the generalised force, nv x nv
-  MatrixXd dslack;   ///< with respect to the contact slack, nv x 3 nc
-  MatrixXd dtheta;   ///< with respect to the parameters, nv x ntheta
+  /// Derivatives of v_next, valid after ContactStep::differentiate: nv rows and, in this order of columns, q (tangent
+  /// as in pinocchio::integrate), v, generalised force, contact slack, parameters.
+  RowMatrixXd sensitivity;
+
+  auto dq() const { return sensitivity.leftCols(nv_); }
+  auto dv() const { return sensitivity.middleCols(nv_, nv_); }
+  auto df() const { return sensitivity.middleCols(2 * nv_, nv_); }
+  auto dslack() const { return sensitivity.middleCols(3 * nv_, nslack_); }
+  auto dtheta() const { return sensitivity.rightCols(ntheta_); }
 
  private:
   friend class ContactStep;
+  int nv_, nslack_, ntheta_;
   pinocchio::Model model_;  ///< private copy: its inertias follow theta
   pinocchio::Data data_;
   double ground_height_ = 0.0;
   std::vector<Vector10d> log_cholesky_;
-  MatrixXd mass_, hessian_;
-  VectorXd momentum_, gradient_, newton_, mass_newton_, acceleration_, z_free_, z_trial_, dz_;
+  RowMatrixXd mass_, hessian_;  ///< of the Hessian only the lower triangle
+  VectorXd momentum_, mass_velocity_, gradient_, newton_, mass_newton_, acceleration_, z_free_, z_trial_, dz_;
   Eigen::Matrix3Xd centre_, point_;
   std::vector<Eigen::Matrix3Xd> jacobian_;  ///< of the contact velocity, columns of the support only
   std::vector<Eigen::Matrix3Xd> slide_;     ///< change of z with q at fixed v_next, columns of the support only
   std::vector<Matrix3d> curvature_;         ///< Hessian of the contact potential
-  Eigen::LLT<MatrixXd> factor_;
+  TreeCholesky factor_;
   decltype(pinocchio::Data::f) external_;
   MatrixXd rnea_dq_, rnea_dv_, rnea_da_;
-  MatrixXd rows_, block_;  ///< scratch of one contact support
-  Eigen::Matrix3Xd angular_, effect_, angular_effect_;
+  Eigen::Matrix3Xd angular_, effect_, angular_effect_;  ///< scratch of one contact support
   Eigen::Matrix<double, 6, Eigen::Dynamic> parent_velocity_;
   Eigen::Matrix<double, 6, 10> regressor_;
 };
 
 /// One step of the smoothed contact dynamics of a floating-base robot on the plane z = ground height:
 ///
-///   v+ = argmin_v 1/2 v'(M + A + dt D) v - p'v + sum_i l_i(z_i(v)) + dt sum_j c_j sqrt(v_j^2 + v_s^2)
-///   z_i(v) = J_i v + (0, 0, phi_i / dt) + s_i,      p = (M + A) v_k + dt (f - h(q, v_k))
+///   v+ = argmin_v 1/2 v'(M + A + dt/2 D) v - p'v + sum_i l_i(z_i(v)) + dt sum_j c_j sqrt(v_j^2 + v_s^2)
+///   z_i(v) = J_i v + (0, 0, phi_i / dt) + s_i,      p = (M + A - dt/2 D) v_k + dt (f - h(q, v_k))
 ///
-/// f = S'tau + w is the generalised force, s the contact slack, A the armature, D damping, c Coulomb friction. The
-/// parameters theta are ten log-Cholesky numbers per identified body, in the order given, and the ground height last.
+/// f = S'tau + w is the generalised force, s the contact slack, A the armature, D damping, c Coulomb friction. Damping
+/// acts on the mean of v_k and v+: as v_k is the mean over the interval before the knot and v+ over the one after it, this
+/// is the mean over the triangle that weights all forces of the step. The parameters theta are ten log-Cholesky numbers per identified body, in the order given, and the ground height last.
 /// The contact location of a sphere is its lowest point, fixed to the centre in world axes.
 class ContactStep {
  public:
