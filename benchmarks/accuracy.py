@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How accurate the estimates are: simulated logs with ground truth, seeded sensor noise, one configuration for all.
+"""How accurate the estimates are: simulated logs with ground truth, seeded noise, one configuration for all.
 
     python benchmarks/accuracy.py LOGDIR [--logs NAME ...] [--seeds 0-7] [--ground-height H]
                                   [--json FILE] [--check BASELINE]
 
-Every run starts from the robot's nominal inertia and the shipped configuration. Limits on errors hold for the worst
-seed. The first and last knots (`run_metrics.EDGE_KNOTS`) are left out: they have data on one side only.
+Every run starts from the robot's nominal inertia and the shipped configuration. Limits on errors hold for the
+worst seed. The first and last knots (`run_metrics.EDGE_KNOTS`) are left out: they have data on one side only.
 """
 
 from __future__ import annotations

@@ -132,10 +132,12 @@ def _error_targets(summary: LogSummary) -> Iterator[Target]:
             continue
         limits = {"highest": limit} if q.better == "lower" else {"lowest": limit}
         note = f"median {summary.median(figure):.3g}"
-        yield Target(summary.name, _in_words(figure), summary.worst(figure, q.better), q.unit, **limits, note=note)
+        worst = summary.worst(figure, q.better)
+        yield Target(summary.name, _in_words(figure), worst, q.unit, **limits, note=note)
     if not summary.stiff:
         ratio, channel = max((_worst_ratio(summary, channel), channel) for channel in CHANNELS)
-        yield Target(summary.name, "estimate over raw sensor", ratio, "", highest=1.0, note=_in_words(channel))
+        note = _in_words(channel)
+        yield Target(summary.name, "estimate over raw sensor", ratio, "", highest=1.0, note=note)
 
 
 def _covariance_targets(summary: LogSummary) -> Iterator[Target]:
@@ -218,7 +220,7 @@ def _channel_table(summaries: Sequence[LogSummary]) -> Table:
 
 
 def _covariance_table(summaries: Sequence[LogSummary]) -> Table:
-    table = _table("Posterior standard deviation / spread over seeds; chi-square per degree of freedom", summaries)
+    table = _table("Posterior std / spread over seeds; chi-square per degree of freedom", summaries)
     for name, unit in (("mass", "kg"), ("com_x", "mm"), ("com_y", "mm"), ("com_z", "mm")):
         cells = [f"{s.median(name + '_std'):.4f} / {s.spread(name + '_error'):.4f}" for s in summaries]
         table.add_row(f"std of {_in_words(name)}", unit, *cells)

@@ -138,8 +138,8 @@ def check(results: Results, path: Path) -> list[str]:
     """Compare with a baseline.
 
     Returns:
-        A line for every metric that is worse than the baseline by more than the tolerance stated there, or that
-        is missing. Under other settings nothing compares, which is one line.
+        A line for every metric that is missing, or worse than the baseline by more than the tolerance stated
+        there. Under other settings nothing compares, which is one line.
     """
     baseline = json.loads(path.read_text())
     settings = json.loads(_dump(results.settings))

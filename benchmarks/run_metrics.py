@@ -18,14 +18,22 @@ from prime_ros.measurements.samples import NANOSECONDS
 EDGE_KNOTS = 20
 """Knots left out at both ends of a recording, where only one side has data."""
 DIFFERENCED_KNOTS = 5
-"""Knots over which mocap is differenced for the raw linear velocity: the span that serves it best on these logs."""
+"""Knots over which mocap is differenced for the raw linear velocity."""
 
-SENSORS = ("mocap position", "mocap orientation", "joint position", "gyroscope", "joint velocity", "joint torque")
+SENSORS = (
+    "mocap position",
+    "mocap orientation",
+    "joint position",
+    "gyroscope",
+    "joint velocity",
+    "joint torque",
+)
+"""Reports of `Estimate.sensors` that stand for a sensor; the others are the model's disturbance and slack."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """RMS error of one quantity against the truth: as estimated, and as its sensor has it, averaged onto knots.
+    """RMS error of one quantity: as estimated, and as its sensor has it, averaged onto knots.
 
     The length of the error for vectors of the base, per joint for quantities of the joints.
     """
@@ -97,13 +105,14 @@ def _forces(estimate: Estimate, truth: _Truth, threshold: float) -> dict[str, fl
     error = (estimate.contact_force_W - truth.contact_force_W)[used]
     per_foot = np.sqrt((error**2).sum(axis=2).mean(axis=0))
     in_contact = estimate.contact_probability[used] > 0.5
-    figures = {f"force/{name}": float(rmse) for name, rmse in zip(estimate.contact_names, per_foot, strict=True)}
-    figures["force"] = float(per_foot.max())
-    figures["force_error_over_std"] = float(
-        np.sqrt((error**2).mean() / (estimate.std["contact_force_W"][used] ** 2).mean())
-    )
-    figures["contact_agreement"] = float(np.mean(in_contact == (truth.contact_force_W[used][..., 2] > threshold)))
-    return figures
+    truly_in_contact = truth.contact_force_W[used][..., 2] > threshold
+    claimed = estimate.std["contact_force_W"][used]
+    return {
+        **{f"force/{name}": float(rmse) for name, rmse in zip(estimate.contact_names, per_foot, strict=True)},
+        "force": float(per_foot.max()),
+        "force_error_over_std": float(np.sqrt((error**2).mean() / (claimed**2).mean())),
+        "contact_agreement": float(np.mean(in_contact == truly_in_contact)),
+    }
 
 
 def compared_channels(
@@ -129,12 +138,16 @@ def compared_channels(
 
 
 def differenced_velocity(m: KnotMeasurements) -> Floats:
-    """Linear velocity of the base in its own axes from mocap alone, over (knot - dt, knot], shape (M, 3) [m/s]."""
+    """Linear velocity of the base in its own axes from mocap alone, shape (M, 3) [m/s].
+
+    The span of the difference is centred on the interval (knot - dt, knot] whose mean velocity is wanted.
+    """
     stamp = np.arange(len(m.stamp_ns)) * m.dt + m.base_time_offset
     k = np.arange(len(stamp))
     half = DIFFERENCED_KNOTS // 2
     after, before = np.minimum(k + half, len(k) - 1), np.maximum(k - half - 1, 0)
-    velocity_W = (m.base_position_W[after] - m.base_position_W[before]) / (stamp[after] - stamp[before])[:, None]
+    span = stamp[after] - stamp[before]
+    velocity_W = (m.base_position_W[after] - m.base_position_W[before]) / span[:, None]
     return Rotation.from_quat(m.base_quat_xyzw).inv().apply(velocity_W)
 
 

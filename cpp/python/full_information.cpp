@@ -24,10 +24,11 @@ class Unlocked {
 };
 
 std::shared_ptr<GaussNewton> makeSolver(const std::shared_ptr<ContactStep>& step, const bp::list& knots,
-                                        const VectorXd& prior, const MatrixXd& information, double cost_tolerance,
-                                        int threads) {
+                                        const VectorXd& prior, const MatrixXd& information,
+                                        double cost_tolerance, int threads) {
   FullInformationProblem problem{step, {}, prior, information};
-  for (bp::ssize_t i = 0; i < bp::len(knots); ++i) problem.knots.push_back(bp::extract<KnotMeasurement>(knots[i]));
+  for (bp::ssize_t i = 0; i < bp::len(knots); ++i)
+    problem.knots.push_back(bp::extract<KnotMeasurement>(knots[i]));
   return std::make_shared<GaussNewton>(std::move(problem), cost_tolerance, threads);
 }
 
@@ -46,7 +47,8 @@ void exposeMeasurement() {
   bp::class_<M>("KnotMeasurement", "What the sensors say at one knot; weights are inverse variances.",
                 bp::init<int, int>((bp::arg("nv"), bp::arg("ncontrol"))))
       .add_property("configuration", copied(&M::configuration), assigned(&M::configuration))
-      .add_property("configuration_weight", copied(&M::configuration_weight), assigned(&M::configuration_weight))
+      .add_property("configuration_weight", copied(&M::configuration_weight),
+                    assigned(&M::configuration_weight))
       .def_readwrite("base_time_offset", &M::base_time_offset)
       .add_property("velocity", copied(&M::velocity), assigned(&M::velocity))
       .add_property("velocity_weight", copied(&M::velocity_weight), assigned(&M::velocity_weight))
@@ -90,10 +92,10 @@ void exposeFullInformation() {
   using by_value = bp::return_value_policy<bp::return_by_value>;
   bp::class_<GaussNewton, std::shared_ptr<GaussNewton>, boost::noncopyable>(
       "GaussNewton", "Gauss-Newton multiple shooting on structured sweeps.", bp::no_init)
-      .def("__init__", bp::make_constructor(&makeSolver, bp::default_call_policies(),
-                                            (bp::arg("step"), bp::arg("knots"), bp::arg("prior"),
-                                             bp::arg("prior_information"), bp::arg("cost_tolerance") = 1e-6,
-                                             bp::arg("threads") = 0)))
+      .def("__init__", bp::make_constructor(
+                           &makeSolver, bp::default_call_policies(),
+                           (bp::arg("step"), bp::arg("knots"), bp::arg("prior"), bp::arg("prior_information"),
+                            bp::arg("cost_tolerance") = 1e-6, bp::arg("threads") = 0)))
       .add_property("steps", &GaussNewton::steps)
       .add_property("nx", &GaussNewton::nx)
       .add_property("nu", &GaussNewton::nu)
@@ -103,7 +105,8 @@ void exposeFullInformation() {
       .add_property("impulses", bp::make_function(&GaussNewton::impulses, by_value()))
       .def("gaps", &GaussNewton::gaps)
       .def("set_kappa", &GaussNewton::setKappa, (bp::arg("kappa")))
-      .def("evaluate", +[](GaussNewton& solver) { return solver.evaluate(); })
+      .def(
+          "evaluate", +[](GaussNewton& solver) { return solver.evaluate(); })
       .def("iterate", &iterate)
       .def("posterior", &posterior)
       .def("residuals", &GaussNewton::residuals);

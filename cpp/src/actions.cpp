@@ -13,22 +13,24 @@ namespace {
 
 void checkSize(Eigen::Index got, Eigen::Index expected, const std::string& name) {
   if (got != expected)
-    throw std::invalid_argument("ActionContactStep: " + name + " has size " + std::to_string(got) + ", expected " +
-                                std::to_string(expected));
+    throw std::invalid_argument("ActionContactStep: " + name + " has size " + std::to_string(got) +
+                                ", expected " + std::to_string(expected));
 }
 
 }  // namespace
 
 ActionContactStep::Data::Data(ActionContactStep* action)
-    : DataBase(action), measurement(action->step().nv()), v_next(VectorXd::Constant(action->step().nv(), NAN)),
-      force(action->step().nv()), displacement(action->step().nv()),
+    : DataBase(action), measurement(action->step().nv()),
+      v_next(VectorXd::Constant(action->step().nv(), NAN)), force(action->step().nv()),
+      displacement(action->step().nv()),
       base_rows_x(6, static_cast<Eigen::Index>(action->get_state()->get_ndx())),
       base_rows_u(6, static_cast<Eigen::Index>(action->get_nu())) {}
 
 ActionContactStep::ActionContactStep(std::shared_ptr<StateInertial> state, std::shared_ptr<ContactStep> step,
                                      std::shared_ptr<WorkspacePool> pool, KnotMeasurement measurement)
-    : Base(state, static_cast<size_t>(step->nv() + 3 * step->ncontacts()), 0), inertial_state_(std::move(state)),
-      step_(std::move(step)), pool_(std::move(pool)), measurement_(std::move(measurement)) {
+    : Base(state, static_cast<size_t>(step->nv() + 3 * step->ncontacts()), 0),
+      inertial_state_(std::move(state)), step_(std::move(step)), pool_(std::move(pool)),
+      measurement_(std::move(measurement)) {
   const int nv = step_->nv();
   checkSize(inertial_state_->model().nv, nv, "the velocity of the state");
   checkSize(inertial_state_->ntheta(), step_->ntheta(), "theta of the state");
@@ -135,16 +137,17 @@ std::shared_ptr<ActionContactStep::DataBase> ActionContactStep::createData() {
 }
 
 void ActionContactStep::print(std::ostream& os) const {
-  os << "ActionContactStep {nv=" << step_->nv() << ", contacts=" << step_->ncontacts() << ", ntheta=" << step_->ntheta()
-     << "}";
+  os << "ActionContactStep {nv=" << step_->nv() << ", contacts=" << step_->ncontacts()
+     << ", ntheta=" << step_->ntheta() << "}";
 }
 
 ActionArrival::ActionArrival(std::shared_ptr<StateInertial> state, Eigen::MatrixXd information)
     : Base(state, state->get_ndx(), 0), information_(std::move(information)) {
   const auto ndx = static_cast<Eigen::Index>(state->get_ndx());
   if (information_.rows() != ndx || information_.cols() != ndx)
-    throw std::invalid_argument("ActionArrival: information is " + std::to_string(information_.rows()) + " x " +
-                                std::to_string(information_.cols()) + ", expected " + std::to_string(ndx) + " square");
+    throw std::invalid_argument("ActionArrival: information is " + std::to_string(information_.rows()) +
+                                " x " + std::to_string(information_.cols()) + ", expected " +
+                                std::to_string(ndx) + " square");
 }
 
 void ActionArrival::calc(const std::shared_ptr<DataBase>& d, const Eigen::Ref<const VectorXd>& x,
@@ -174,6 +177,8 @@ void ActionArrival::calcDiff(const std::shared_ptr<DataBase>& d, const Eigen::Re
   d->Lxx.setZero();
 }
 
-void ActionArrival::print(std::ostream& os) const { os << "ActionArrival {ndx=" << state_->get_ndx() << "}"; }
+void ActionArrival::print(std::ostream& os) const {
+  os << "ActionArrival {ndx=" << state_->get_ndx() << "}";
+}
 
 }  // namespace prime_ros

@@ -13,8 +13,8 @@ namespace pin = pinocchio;
 
 namespace {
 
-constexpr double kLiftMargin = 0.01;     ///< normal velocity left after a start was made feasible [m/s]
-constexpr double kSufficient = 1e-4;     ///< share of the predicted decrease that a step must reach
+constexpr double kLiftMargin = 0.01;  ///< normal velocity left after a start was made feasible [m/s]
+constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease that a step must reach
 constexpr int kMaxHalvings = 40;
 
 void check(bool ok, const std::string& message) {
@@ -23,7 +23,8 @@ void check(bool ok, const std::string& message) {
 
 VectorXd perDof(const VectorXd& values, int nv, const std::string& name) {
   if (values.size() == 0) return VectorXd::Zero(nv);
-  check(values.size() == nv, name + " has size " + std::to_string(values.size()) + ", expected nv = " + std::to_string(nv));
+  check(values.size() == nv,
+        name + " has size " + std::to_string(values.size()) + ", expected nv = " + std::to_string(nv));
   check(values.allFinite() && values.minCoeff() >= 0.0, name + " must be finite and not negative");
   return values;
 }
@@ -32,7 +33,8 @@ VectorXd perDof(const VectorXd& values, int nv, const std::string& name) {
 
 ContactStep::ContactStep(const pin::Model& model, std::vector<ContactPoint> contacts,
                          std::vector<pin::JointIndex> bodies, StepSettings settings)
-    : model_(model), contacts_(std::move(contacts)), bodies_(std::move(bodies)), settings_(std::move(settings)) {
+    : model_(model), contacts_(std::move(contacts)), bodies_(std::move(bodies)),
+      settings_(std::move(settings)) {
   check(model_.njoints > 1 && model_.joints[1].nq() == 7 && model_.joints[1].nv() == 6,
         "the first joint of the model must be a free-flyer");
   check(settings_.dt > 0.0 && settings_.kappa > 0.0, "dt and kappa must be positive");
@@ -42,12 +44,14 @@ ContactStep::ContactStep(const pin::Model& model, std::vector<ContactPoint> cont
   has_friction_ = settings_.friction.maxCoeff() > 0.0;
   const auto njoints = static_cast<pin::JointIndex>(model_.njoints);
   for (const auto& c : contacts_) {
-    check(c.joint > 0 && c.joint < njoints, "contact on joint " + std::to_string(c.joint) + " of " + std::to_string(njoints));
+    check(c.joint > 0 && c.joint < njoints,
+          "contact on joint " + std::to_string(c.joint) + " of " + std::to_string(njoints));
     check(c.radius >= 0.0 && c.friction.minCoeff() > 0.0, "contact radius must be >= 0 and friction > 0");
     potentials_.push_back(std::make_unique<SmoothedEllipticCone>(c.friction, settings_.kappa));
   }
   for (auto body : bodies_) {
-    check(body > 0 && body < njoints, "body of joint " + std::to_string(body) + " of " + std::to_string(njoints));
+    check(body > 0 && body < njoints,
+          "body of joint " + std::to_string(body) + " of " + std::to_string(njoints));
     check(log_cholesky::fromInertia(model_.inertias[body]).allFinite(),
           "the nominal inertia of the body of joint '" + model_.names[body] + "' is not physical");
     body_supports_.push_back(supportOf(body));
@@ -77,11 +81,12 @@ ContactStep::Support ContactStep::supportOf(pin::JointIndex joint) const {
 ContactStepData::ContactStepData(const ContactStep& step)
     : v_next(VectorXd::Constant(step.nv(), std::numeric_limits<double>::quiet_NaN())),
       impulse(VectorXd::Zero(3 * step.ncontacts())), z(impulse),
-      sensitivity(RowMatrixXd::Zero(step.nv(), 3 * step.nv() + 3 * step.ncontacts() + step.ntheta())), nv_(step.nv()),
-      nslack_(3 * step.ncontacts()), ntheta_(step.ntheta()), model_(step.model()), data_(model_),
-      log_cholesky_(step.bodies().size(), Vector10d::Zero()), mass_(RowMatrixXd::Zero(nv_, nv_)), hessian_(mass_),
-      momentum_(VectorXd::Zero(nv_)), mass_velocity_(momentum_), gradient_(momentum_), newton_(momentum_),
-      mass_newton_(momentum_), acceleration_(momentum_), z_free_(impulse), z_trial_(impulse), dz_(impulse),
+      sensitivity(RowMatrixXd::Zero(step.nv(), 3 * step.nv() + 3 * step.ncontacts() + step.ntheta())),
+      nv_(step.nv()), nslack_(3 * step.ncontacts()), ntheta_(step.ntheta()), model_(step.model()),
+      data_(model_), log_cholesky_(step.bodies().size(), Vector10d::Zero()),
+      mass_(RowMatrixXd::Zero(nv_, nv_)), hessian_(mass_), momentum_(VectorXd::Zero(nv_)),
+      mass_velocity_(momentum_), gradient_(momentum_), newton_(momentum_), mass_newton_(momentum_),
+      acceleration_(momentum_), z_free_(impulse), z_trial_(impulse), dz_(impulse),
       centre_(3, step.ncontacts()), point_(3, step.ncontacts()),
       curvature_(static_cast<size_t>(step.ncontacts()), Matrix3d::Zero()), factor_(model_),
       external_(static_cast<size_t>(model_.njoints), pin::Force::Zero()), rnea_dq_(MatrixXd::Zero(nv_, nv_)),
@@ -128,9 +133,11 @@ void ContactStep::fail(ContactStepData& d) {
 }
 
 void ContactStep::solve(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
-                        const ConstVectorRef& force, const ConstVectorRef& slack, const ConstVectorRef& theta) const {
+                        const ConstVectorRef& force, const ConstVectorRef& slack,
+                        const ConstVectorRef& theta) const {
   d.iterations = 0;
-  if (!(q.allFinite() && v.allFinite() && force.allFinite() && slack.allFinite() && theta.allFinite())) return fail(d);
+  if (!(q.allFinite() && v.allFinite() && force.allFinite() && slack.allFinite() && theta.allFinite()))
+    return fail(d);
   if (!d.v_next.allFinite()) d.v_next = v;
   setParameters(d, theta);
   computeTerms(d, q, v, force, slack);
@@ -195,7 +202,8 @@ void ContactStep::makeFeasible(ContactStepData& d) const {
 
 double ContactStep::contactValue(const VectorXd& z) const {
   double value = 0.0;
-  for (int i = 0; i < ncontacts(); ++i) value += potentials_[static_cast<size_t>(i)]->value(z.segment<3>(3 * i));
+  for (int i = 0; i < ncontacts(); ++i)
+    value += potentials_[static_cast<size_t>(i)]->value(z.segment<3>(3 * i));
   return value;
 }
 
@@ -216,7 +224,8 @@ void ContactStep::updateGradient(ContactStepData& d) const {
   for (const auto& support : contact_supports_)
     for (int i : support.contacts) {
       Vector3d slope;
-      potentials_[static_cast<size_t>(i)]->derivatives(d.z.segment<3>(3 * i), slope, d.curvature_[static_cast<size_t>(i)]);
+      potentials_[static_cast<size_t>(i)]->derivatives(d.z.segment<3>(3 * i), slope,
+                                                       d.curvature_[static_cast<size_t>(i)]);
       d.impulse.segment<3>(3 * i) = -slope;
       const auto& jacobian = d.jacobian_[static_cast<size_t>(i)];
       for (size_t k = 0; k < support.dofs.size(); ++k)
@@ -229,7 +238,8 @@ void ContactStep::updateHessian(ContactStepData& d) const {
   if (has_friction_) {
     const double width2 = settings_.friction_velocity * settings_.friction_velocity;
     const auto huber = d.v_next.array().square() + width2;
-    d.hessian_.diagonal().array() += settings_.dt * width2 * settings_.friction.array() / (huber * huber.sqrt());
+    d.hessian_.diagonal().array() +=
+        settings_.dt * width2 * settings_.friction.array() / (huber * huber.sqrt());
   }
   for (const auto& support : contact_supports_)
     for (int i : support.contacts) {
@@ -238,7 +248,8 @@ void ContactStep::updateHessian(ContactStepData& d) const {
       for (size_t a = 0; a < support.dofs.size(); ++a) {
         const Vector3d column = curvature * jacobian.col(static_cast<Eigen::Index>(a));
         double* row = d.hessian_.row(support.dofs[a]).data();
-        for (size_t b = 0; b <= a; ++b) row[support.dofs[b]] += column.dot(jacobian.col(static_cast<Eigen::Index>(b)));
+        for (size_t b = 0; b <= a; ++b)
+          row[support.dofs[b]] += column.dot(jacobian.col(static_cast<Eigen::Index>(b)));
       }
     }
 }
@@ -269,8 +280,8 @@ void ContactStep::newton(ContactStepData& d) const {
   updateGradient(d);  // impulses and curvature at the result
 }
 
-// Backtracking on the potential. The quadratic part is exact, so that only the difference of the contact and friction
-// potentials is subject to rounding.
+// Backtracking on the potential. The quadratic part is exact, so that only the difference of the contact and
+// friction potentials is subject to rounding.
 bool ContactStep::lineSearch(ContactStepData& d, double decrement) const {
   d.mass_newton_.noalias() = d.mass_ * d.newton_;
   const double linear = d.newton_.dot(d.mass_velocity_ - d.momentum_);

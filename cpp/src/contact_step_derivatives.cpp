@@ -22,8 +22,8 @@ void ContactStep::differentiate(ContactStepData& d, const ConstVectorRef& q, con
   d.rnea_dq_.setZero();
   d.rnea_dv_.setZero();
   d.rnea_da_.setZero();
-  pin::computeRNEADerivatives(d.model_, d.data_, q, v, ConstVectorRef(d.acceleration_), d.external_, d.rnea_dq_,
-                              d.rnea_dv_, d.rnea_da_);
+  pin::computeRNEADerivatives(d.model_, d.data_, q, v, ConstVectorRef(d.acceleration_), d.external_,
+                              d.rnea_dq_, d.rnea_dv_, d.rnea_da_);
   d.sensitivity.setZero();
   d.sensitivity.leftCols(nv()) = -dt * d.rnea_dq_;
   auto dv = d.sensitivity.middleCols(nv(), nv());
@@ -35,8 +35,9 @@ void ContactStep::differentiate(ContactStepData& d, const ConstVectorRef& q, con
   d.factor_.solveInPlace(d.sensitivity);
 }
 
-// Contact forces in the joint frames: computeRNEADerivatives then differentiates J'lambda for forces that turn with the
-// link; addContactConfigurationTerms adds what is missing for forces in world axes at a point that does not turn.
+// Contact forces in the joint frames: computeRNEADerivatives then differentiates J'lambda for forces that
+// turn with the link; addContactConfigurationTerms adds what is missing for forces in world axes at a point
+// that does not turn.
 void ContactStep::reactionForces(ContactStepData& d) const {
   for (const auto& support : contact_supports_) {
     const auto& placement = d.data_.oMi[support.joint];
@@ -54,7 +55,8 @@ void ContactStep::reactionForces(ContactStepData& d) const {
 void ContactStep::addContactConfigurationTerms(ContactStepData& d, const Support& support) const {
   using Vector6d = Eigen::Matrix<double, 6, 1>;
   const auto n = static_cast<Eigen::Index>(support.dofs.size());
-  auto angular = d.angular_.leftCols(n), effect = d.effect_.leftCols(n), angular_effect = d.angular_effect_.leftCols(n);
+  auto angular = d.angular_.leftCols(n), effect = d.effect_.leftCols(n),
+       angular_effect = d.angular_effect_.leftCols(n);
 
   // Spatial velocity at v+ of the link and of the parent of each degree of freedom, about the world origin.
   Vector6d velocity = Vector6d::Zero(), parent = Vector6d::Zero();
@@ -79,7 +81,8 @@ void ContactStep::addContactConfigurationTerms(ContactStepData& d, const Support
       const Vector3d relative_w = velocity.tail<3>() - d.parent_velocity_.col(k).tail<3>();
       const Vector3d turned = jw.cross(relative_w);
       const Vector3d centre_shift = jv + jw.cross(centre);
-      Vector3d dz = jw.cross(relative_v) + jv.cross(relative_w) + turned.cross(point) + velocity.tail<3>().cross(centre_shift);
+      Vector3d dz = jw.cross(relative_v) + jv.cross(relative_w) + turned.cross(point) +
+                    velocity.tail<3>().cross(centre_shift);
       dz[2] += centre_shift[2] / settings_.dt;
       slide.col(k) = dz;
       effect.col(k) = impulse.cross(jw) - curvature * dz;
@@ -89,30 +92,36 @@ void ContactStep::addContactConfigurationTerms(ContactStepData& d, const Support
       double* row = d.sensitivity.row(support.dofs[static_cast<size_t>(a)]).data();
       const Vector3d axis = jacobian.col(a), turn = angular.col(a);
       for (Eigen::Index b = 0; b < n; ++b)
-        row[support.dofs[static_cast<size_t>(b)]] += axis.dot(effect.col(b)) + turn.dot(angular_effect.col(b));
+        row[support.dofs[static_cast<size_t>(b)]] +=
+            axis.dot(effect.col(b)) + turn.dot(angular_effect.col(b));
       Eigen::Map<Vector3d>(row + 3 * nv() + 3 * i) = -curvature * axis;
     }
   }
 }
 
-// Inertia: dt J_body' Y(v, a) dpi/dtheta with Y the body regressor. Ground height: it enters every phi_i with -1.
+// Inertia: dt J_body' Y(v, a) dpi/dtheta with Y the body regressor. Ground height: it enters every phi_i with
+// -1.
 void ContactStep::parameterDerivatives(ContactStepData& d) const {
   auto dtheta = d.sensitivity.rightCols(ntheta());
   for (size_t b = 0; b < bodies_.size(); ++b) {
     const auto& placement = d.data_.oMi[bodies_[b]];
     const pin::Motion velocity = placement.actInv(d.data_.ov[bodies_[b]]);
     const pin::Motion acceleration = placement.actInv(d.data_.oa_gf[bodies_[b]]);
-    d.regressor_ = -settings_.dt * pin::bodyRegressor(velocity, acceleration) * log_cholesky::jacobian(d.log_cholesky_[b]);
+    d.regressor_ = -settings_.dt * pin::bodyRegressor(velocity, acceleration) *
+                   log_cholesky::jacobian(d.log_cholesky_[b]);
     for (int dof : body_supports_[b].dofs) {
       const pin::Motion axis = placement.actInv(pin::Motion(d.data_.J.col(dof)));
-      dtheta.row(dof).segment<10>(10 * static_cast<int>(b)).noalias() = axis.toVector().transpose() * d.regressor_;
+      dtheta.row(dof).segment<10>(10 * static_cast<int>(b)).noalias() =
+          axis.toVector().transpose() * d.regressor_;
     }
   }
-  for (int i = 0; i < ncontacts(); ++i) dtheta.col(ntheta() - 1) -= d.sensitivity.col(3 * nv() + 3 * i + 2) / settings_.dt;
+  for (int i = 0; i < ncontacts(); ++i)
+    dtheta.col(ntheta() - 1) -= d.sensitivity.col(3 * nv() + 3 * i + 2) / settings_.dt;
 }
 
 // lambda = -grad l(z): dlambda = -W dz, z = J v+ + (phi / dt) + s.
-void ContactStep::impulseDerivatives(const ContactStepData& d, Eigen::Ref<MatrixXd> dx, Eigen::Ref<MatrixXd> du) const {
+void ContactStep::impulseDerivatives(const ContactStepData& d, Eigen::Ref<MatrixXd> dx,
+                                     Eigen::Ref<MatrixXd> du) const {
   const int n = nv();
   for (const auto& support : contact_supports_)
     for (int i : support.contacts) {

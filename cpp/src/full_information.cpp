@@ -15,11 +15,11 @@ namespace pin = pinocchio;
 
 namespace {
 
-constexpr double kSufficient = 1e-4;      ///< share of the predicted decrease of the merit that a step must reach
+constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease of the merit that a step must reach
 constexpr double kPenaltyShare = 0.3;     ///< share of the defects' penalty kept as predicted decrease
 constexpr double kNoGap = 1e-12;          ///< sum of defects that counts as none
 constexpr double kNoStep = 1e-16;         ///< squared norm of a control step that tells nothing
-constexpr double kCurvatureChange = 4.0;  ///< largest factor of the curvature of a knot per iteration
+constexpr double kCurvatureChange = 2.0;  ///< largest factor of the curvature of a knot per iteration
 constexpr double kCurvatureMax = 1e3;
 constexpr int kHalvings = 6;
 constexpr double kDampingStart = 1e-2, kDampingMin = 1e-6;
@@ -38,7 +38,8 @@ std::string sizes(Eigen::Index got, Eigen::Index expected) {
 void checkProblem(const FullInformationProblem& p) {
   check(p.step != nullptr, "no contact step");
   check(p.knots.size() >= 2, "needs at least two knots, got " + std::to_string(p.knots.size()));
-  const int nq = p.step->nq(), nv = p.step->nv(), ntheta = p.step->ntheta(), nu = nv + 3 * p.step->ncontacts();
+  const int nq = p.step->nq(), nv = p.step->nv(), ntheta = p.step->ntheta(),
+            nu = nv + 3 * p.step->ncontacts();
   check(p.prior.size() == nq + nv + ntheta, "prior has size " + sizes(p.prior.size(), nq + nv + ntheta));
   check(p.prior_information.rows() == 2 * nv + ntheta && p.prior_information.cols() == 2 * nv + ntheta,
         "prior_information has " + sizes(p.prior_information.rows(), 2 * nv + ntheta) + " rows");
@@ -48,7 +49,8 @@ void checkProblem(const FullInformationProblem& p) {
     check(y.configuration.size() == nq && y.configuration_weight.size() == nv, "configuration" + at);
     check(y.velocity.size() == nv && y.velocity_weight.size() == nv, "velocity" + at);
     check(y.torque.size() == nv - 6 && y.control_weight.size() == nu, "torque or control weight" + at);
-    check(y.configuration.allFinite() && y.velocity.allFinite() && y.torque.allFinite(), "values not finite" + at);
+    check(y.configuration.allFinite() && y.velocity.allFinite() && y.torque.allFinite(),
+          "values not finite" + at);
     check(y.configuration_weight.allFinite() && y.velocity_weight.allFinite() && y.control_weight.allFinite(),
           "weights not finite" + at);
     check(k + 1 == p.knots.size() || y.control_weight.minCoeff() > 0.0, "control weight not positive" + at);
@@ -58,9 +60,9 @@ void checkProblem(const FullInformationProblem& p) {
 }  // namespace
 
 GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads)
-    : problem_((checkProblem(problem), std::move(problem))), nq_(problem_.step->nq()), nv_(problem_.step->nv()),
-      ntheta_(problem_.step->ntheta()), ndx_(2 * nv_ + ntheta_), threads_(threads), cost_tolerance_(cost_tolerance),
-      pool_(*problem_.step), sweep_({nv_, ntheta_, nu()}, steps(), {}) {
+    : problem_((checkProblem(problem), std::move(problem))), nq_(problem_.step->nq()),
+      nv_(problem_.step->nv()), ntheta_(problem_.step->ntheta()), ndx_(2 * nv_ + ntheta_), threads_(threads),
+      cost_tolerance_(cost_tolerance), pool_(*problem_.step), sweep_({nv_, ntheta_, nu()}, steps(), {}) {
   Eigen::setNbThreads(1);  // the parallelism is over knots
   if (threads_ <= 0) threads_ = omp_get_max_threads();
   threads_ = std::min(threads_, pool_.size());
@@ -80,8 +82,10 @@ GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, 
 }
 
 void GaussNewton::setTrajectory(const MatrixXd& states, const MatrixXd& controls) {
-  check(states.rows() == nx() && states.cols() == steps() + 1, "states have " + sizes(states.rows(), nx()) + " rows");
-  check(controls.rows() == nu() && controls.cols() == steps(), "controls have " + sizes(controls.rows(), nu()) + " rows");
+  check(states.rows() == nx() && states.cols() == steps() + 1,
+        "states have " + sizes(states.rows(), nx()) + " rows");
+  check(controls.rows() == nu() && controls.cols() == steps(),
+        "controls have " + sizes(controls.rows(), nu()) + " rows");
   check(states.allFinite() && controls.allFinite(), "the trajectory is not finite");
   current_.states = states;
   current_.controls = controls;
@@ -121,8 +125,8 @@ double GaussNewton::evaluateStep(Trajectory& t, int k, ContactStepData& workspac
   VectorXd force = u.head(nv_);
   force.tail(nv_ - 6) += y.torque;
   workspace.v_next = t.v_next.col(k);
-  problem_.step->solve(workspace, x.head(nq_), x.segment(nq_, nv_), force, u.tail(3 * problem_.step->ncontacts()),
-                       x.tail(ntheta_));
+  problem_.step->solve(workspace, x.head(nq_), x.segment(nq_, nv_), force,
+                       u.tail(3 * problem_.step->ncontacts()), x.tail(ntheta_));
   t.v_next.col(k) = workspace.v_next;
   t.impulses.col(k) = workspace.impulse;
   return 0.5 * u.dot(y.control_weight.cwiseProduct(u));
@@ -158,7 +162,8 @@ void GaussNewton::evaluate(Trajectory& t) {
 void GaussNewton::summarise(Trajectory& t, const VectorXd& costs) const {
   t.cost = costs.sum() + arrivalCost(t);
   t.gap_l1 = t.velocity_gap.lpNorm<1>() + t.configuration_gap.lpNorm<1>();
-  t.gap_max = std::max(t.velocity_gap.lpNorm<Eigen::Infinity>(), t.configuration_gap.lpNorm<Eigen::Infinity>());
+  t.gap_max =
+      std::max(t.velocity_gap.lpNorm<Eigen::Infinity>(), t.configuration_gap.lpNorm<Eigen::Infinity>());
   t.finite = std::isfinite(t.cost) && std::isfinite(t.gap_l1) && t.states.allFinite();
 }
 
@@ -174,8 +179,8 @@ void GaussNewton::setArrival(sweeps::Sweep& sweep) {
   VectorXd dx(ndx_);
   MatrixXd jacobian = MatrixXd::Identity(ndx_, ndx_);
   pin::difference(model, problem_.prior.head(nq_), current_.states.col(0).head(nq_), dx.head(nv_));
-  pin::dDifference(model, problem_.prior.head(nq_), current_.states.col(0).head(nq_), jacobian.topLeftCorner(nv_, nv_),
-                   pin::ARG1);
+  pin::dDifference(model, problem_.prior.head(nq_), current_.states.col(0).head(nq_),
+                   jacobian.topLeftCorner(nv_, nv_), pin::ARG1);
   dx.tail(nv_ + ntheta_) = current_.states.col(0).tail(nv_ + ntheta_) - problem_.prior.tail(nv_ + ntheta_);
   const MatrixXd hessian = jacobian.transpose() * problem_.prior_information * jacobian;
   const VectorXd gradient = jacobian.transpose() * (problem_.prior_information * dx);
@@ -191,8 +196,8 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
     ContactStepData& workspace = pool_.get();
     MatrixXd sensitivity(nv_, 2 * nv_ + nu() + ntheta_);  // column by column
-    const double *Aq = sensitivity.data(), *Av = sensitivity.col(nv_).data(), *B = sensitivity.col(2 * nv_).data(),
-                 *At = sensitivity.col(2 * nv_ + nu()).data();
+    const double *Aq = sensitivity.data(), *Av = sensitivity.col(nv_).data(),
+                 *B = sensitivity.col(2 * nv_).data(), *At = sensitivity.col(2 * nv_ + nu()).data();
     VectorXd luu(nu()), lu(nu()), gradient(ndx_), diagonal(ndx_);
     Eigen::Matrix<double, 6, 6> Jq, Jv;
 #pragma omp for schedule(static)
@@ -215,9 +220,9 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
       const pin::Motion shift(dt * current_.states.col(k + 1).segment<6>(nq_));
       Jq = pin::exp6(shift).toActionMatrixInverse();
       pin::Jexp6(shift, Jv);
-      sweep.set_step(k, {dt, Aq, Av, At, nv_, B, nv_,
-                          luu.data(), lu.data(), current_.velocity_gap.col(k).data(),
-                          current_.configuration_gap.col(k).data(), Jq.data(), Jv.data()});
+      sweep.set_step(k,
+                     {dt, Aq, Av, At, nv_, B, nv_, luu.data(), lu.data(), current_.velocity_gap.col(k).data(),
+                      current_.configuration_gap.col(k).data(), Jq.data(), Jv.data()});
     }
   }
 }
@@ -227,7 +232,9 @@ void GaussNewton::shoot(double alpha, Trajectory& trial) {
   for (int k = 0; k <= K; ++k) {
     const Eigen::Map<const VectorXd> dx(sweep_.dx(k), ndx_);
     retract(current_.states.col(k), alpha * dx, trial.states.col(k));
-    if (k < K) trial.controls.col(k) = current_.controls.col(k) + alpha * Eigen::Map<const VectorXd>(sweep_.du(k), nu());
+    if (k < K)
+      trial.controls.col(k) =
+          current_.controls.col(k) + alpha * Eigen::Map<const VectorXd>(sweep_.du(k), nu());
   }
   trial.v_next = trial.states.middleRows(nq_, nv_).rightCols(K);
   evaluate(trial);
@@ -241,7 +248,8 @@ void GaussNewton::rollOut(double alpha, Trajectory& trial) {
   ContactStepData& workspace = pool_.get();
   trial.newton_worst = trial.newton_failures = 0;
   trial.finite = false;
-  retract(current_.states.col(0), alpha * Eigen::Map<const VectorXd>(sweep_.dx(0), ndx_), trial.states.col(0));
+  retract(current_.states.col(0), alpha * Eigen::Map<const VectorXd>(sweep_.dx(0), ndx_),
+          trial.states.col(0));
   for (int k = 0; k <= K; ++k) {
     const auto x = trial.states.col(k);
     costs[k] = costs_[0].value(problem_.knots[static_cast<size_t>(k)], x.head(nq_), x.segment(nq_, nv_));
@@ -265,7 +273,9 @@ void GaussNewton::rollOut(double alpha, Trajectory& trial) {
   summarise(trial, costs);
 }
 
-double GaussNewton::merit(const Trajectory& t) const { return t.cost + penalty_ * t.gap_l1; }
+double GaussNewton::merit(const Trajectory& t) const {
+  return t.cost + penalty_ * t.gap_l1;
+}
 
 bool GaussNewton::tryStep(Candidate candidate, double alpha, double predicted, IterationReport& report) {
   candidate == Candidate::kRollOut ? rollOut(alpha, trial_) : shoot(alpha, trial_);
@@ -292,7 +302,8 @@ bool GaussNewton::tryToClose(IterationReport& report) {
   return true;
 }
 
-// The penalty makes the step a direction of descent of the merit (Nocedal and Wright, Numerical Optimization, 18.3).
+// The penalty makes the step a direction of descent of the merit (Nocedal and Wright, Numerical
+// Optimization, 18.3).
 bool GaussNewton::search(const sweeps::ExpectedChange& model, IterationReport& report) {
   report.expected = -(model.linear + 0.5 * model.quadratic);
   if (tryToClose(report)) return true;
@@ -301,16 +312,18 @@ bool GaussNewton::search(const sweeps::ExpectedChange& model, IterationReport& r
   for (const auto candidate : {Candidate::kShoot, Candidate::kRollOut}) {
     double alpha = 1.0;
     for (int halving = 0; halving < kHalvings; ++halving, alpha *= 0.5) {
-      const double predicted = -alpha * (model.linear + 0.5 * alpha * model.quadratic) + alpha * penalty_ * current_.gap_l1;
+      const double predicted =
+          -alpha * (model.linear + 0.5 * alpha * model.quadratic) + alpha * penalty_ * current_.gap_l1;
       if (tryStep(candidate, alpha, predicted, report)) return true;
     }
   }
   return false;
 }
 
-// Where a foot is about to land, the curvature of the dynamics, which Gauss-Newton leaves out, makes single knots
-// overshoot or lag, iteration after iteration. The part of the last control step that is left over tells by how much:
-// with h the true curvature over the modelled one, a step alpha du leaves (1 - alpha h) du.
+// Where a foot is about to land, the curvature of the dynamics, which Gauss-Newton leaves out, makes single
+// knots overshoot or lag, iteration after iteration. The part of the last control step that is left over
+// tells by how much: with h the true curvature over the modelled one, a step alpha du leaves (1 - alpha h)
+// du.
 void GaussNewton::adaptCurvature() {
   if (last_alpha_ == 0.0) return;
   for (int k = 0; k < steps(); ++k) {

@@ -10,8 +10,8 @@ namespace pin = pinocchio;
 
 KnotMeasurement::KnotMeasurement(int nv, int ncontrol)
     : configuration(Eigen::VectorXd::Zero(nv + 1)), configuration_weight(Eigen::VectorXd::Zero(nv)),
-      velocity(configuration_weight), velocity_weight(configuration_weight), torque(Eigen::VectorXd::Zero(nv - 6)),
-      control_weight(Eigen::VectorXd::Zero(ncontrol)) {
+      velocity(configuration_weight), velocity_weight(configuration_weight),
+      torque(Eigen::VectorXd::Zero(nv - 6)), control_weight(Eigen::VectorXd::Zero(ncontrol)) {
   configuration[6] = 1.0;
 }
 
@@ -44,7 +44,8 @@ double MeasurementCost::value(const KnotMeasurement& y, const ConstRef& q, const
 double MeasurementCost::expand(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v) {
   residuals(y, q, v);
   const auto nv = v.size();
-  Eigen::Matrix<double, 6, 6> pose_jacobian = Eigen::Matrix<double, 6, 6>::Zero();  // with respect to its own twist
+  Eigen::Matrix<double, 6, 6> pose_jacobian =
+      Eigen::Matrix<double, 6, 6>::Zero();  // with respect to its own twist
   pose_jacobian.topLeftCorner<3, 3>() = rotation_;
   Eigen::Matrix3d log_jacobian;
   pin::Jlog3(rotation_error_, log_jacobian);
@@ -66,7 +67,8 @@ double MeasurementCost::expand(const KnotMeasurement& y, const ConstRef& q, cons
   diagonal.tail(nv) = y.velocity_weight;
   diagonal.head<6>().setZero();
   diagonal.segment<6>(nv).setZero();
-  base_block.noalias() = base_jacobian.transpose() * y.configuration_weight.head<6>().asDiagonal() * base_jacobian;
+  base_block.noalias() =
+      base_jacobian.transpose() * y.configuration_weight.head<6>().asDiagonal() * base_jacobian;
   base_block.diagonal().tail<6>() += y.velocity_weight.head<6>();
   return 0.5 * weighted_.dot(residual);
 }

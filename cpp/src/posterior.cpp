@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laplace approximation at the solution: Cov(x_k) = (Lambda_k + V_k)^-1 from the two sweeps; controls and impulses
-// through the optimal policy, u_k = K dx_k + e with Cov(e) = Quu^-1 independent of x_k.
+// Laplace approximation at the solution: Cov(x_k) = (Lambda_k + V_k)^-1 from the two sweeps; controls and
+// impulses through the optimal policy, u_k = K dx_k + e with Cov(e) = Quu^-1 independent of x_k.
 #include <Eigen/Geometry>
 #include <limits>
 
@@ -23,7 +23,9 @@ Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
   return p;
 }
 
-VectorXd rootOfDiagonal(const MatrixXd& covariance) { return covariance.diagonal().cwiseMax(0.0).cwiseSqrt(); }
+VectorXd rootOfDiagonal(const MatrixXd& covariance) {
+  return covariance.diagonal().cwiseMax(0.0).cwiseSqrt();
+}
 
 }  // namespace
 
@@ -61,7 +63,8 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& h
   out.velocity_std.col(k) = std.segment(nv_, nv_);
   if (k == 0) out.theta_covariance = covariance.bottomRightCorner(ntheta_, ntheta_);
   const Matrix3d rotation = Eigen::Quaterniond(x[6], x[3], x[4], x[5]).toRotationMatrix();
-  out.position_std.col(k) = rootOfDiagonal(rotation * covariance.topLeftCorner<3, 3>() * rotation.transpose());
+  out.position_std.col(k) =
+      rootOfDiagonal(rotation * covariance.topLeftCorner<3, 3>() * rotation.transpose());
 
   MeasurementCost& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
   cost.expand(y, x.head(nq_), x.segment(nq_, nv_));
@@ -87,8 +90,8 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& h
   problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
   problem_.step->impulseDerivatives(workspace, impulse_x, impulse_u);
   impulse_x += impulse_u * gain;
-  out.impulse_std.col(k) =
-      rootOfDiagonal(impulse_x * covariance * impulse_x.transpose() + impulse_u * given * impulse_u.transpose());
+  out.impulse_std.col(k) = rootOfDiagonal(impulse_x * covariance * impulse_x.transpose() +
+                                          impulse_u * given * impulse_u.transpose());
 }
 
 }  // namespace prime_ros

@@ -84,7 +84,8 @@ void StateInertial::Jintegrate(const Eigen::Ref<const Vector>& x, const Eigen::R
 
 void StateInertial::JintegrateTransport(const Eigen::Ref<const Vector>& x, const Eigen::Ref<const Vector>& dx,
                                         Eigen::Ref<Matrix> Jin, Jcomponent which) const {
-  if (which == crocoddyl::both) throw std::invalid_argument("StateInertial: transport takes first or second, not both");
+  if (which == crocoddyl::both)
+    throw std::invalid_argument("StateInertial: transport takes first or second, not both");
   pin::dIntegrateTransport(*model_, x.head(nq()), dx.head(nv()), Jin.topRows(nv()),
                            which == crocoddyl::first ? pin::ARG0 : pin::ARG1);
 }

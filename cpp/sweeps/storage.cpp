@@ -97,11 +97,8 @@ void Memory::Release::operator()(double* block) const {
 }
 
 Memory::Memory(const Layout& layout, int step_count, const Storage& storage)
-    : steps(step_count),
-      costs(step_count + 1),
-      factors(storage.arrival_factors ? step_count : 1),
-      values(storage.values ? step_count + 1 : 2),
-      arrivals(storage.values ? step_count + 1 : 2) {
+    : steps(step_count), costs(step_count + 1), factors(storage.arrival_factors ? step_count : 1),
+      values(storage.values ? step_count + 1 : 2), arrivals(storage.values ? step_count + 1 : 2) {
   lay_out(layout, Arena());
   block_.reset(static_cast<double*>(::operator new(bytes(), std::align_val_t(kLineBytes))));
   std::fill_n(block_.get(), size_, 0.0);

@@ -30,12 +30,8 @@ Outcome check_form(const Layout& s, const double* form) {
 }  // namespace
 
 Sweep::Data::Data(const Dimensions& dimensions, int step_count, const Storage& storage)
-    : dimensions(dimensions),
-      storage(storage),
-      layout(make_layout(dimensions)),
-      kernels(active_kernels()),
-      memory(layout, step_count, storage),
-      steps(step_count) {}
+    : dimensions(dimensions), storage(storage), layout(make_layout(dimensions)), kernels(active_kernels()),
+      memory(layout, step_count, storage), steps(step_count) {}
 
 void Sweep::Data::require_knot(int k, int last) const {
   if (k < 0 || k > last) {

@@ -122,8 +122,8 @@ class StepDerivatives:
 class ContactStep:
     """The step of one robot. It owns Pinocchio's working memory: one object per thread.
 
-    Damping acts on the mean of v and v+. As v is the mean velocity of the interval before the knot and v+ of the
-    one after it, this is the mean over the triangle that weights all forces of the step.
+    Damping acts on the mean of v and v+. As v is the mean velocity of the interval before the knot and v+ of
+    the one after it, this is the mean over the triangle that weights all forces of the step.
     """
 
     model: pin.Model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a solution to the estimate: standard deviations, contact probability, link inertia, chi-square per sensor."""
+"""From a solution to the estimate: deviations, contact probability, link inertia, chi-square per sensor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver leaves: the problem, the solver at its last iterate, the posterior there and the certificate."""
+    """What a solver leaves: the problem, its last iterate, the posterior there and the certificate."""
 
     problem: Problem
     solver: _core.GaussNewton
@@ -90,8 +90,8 @@ def contact_forces(solution: Solution, dt: float) -> tuple[Array, Array]:
 def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[Array, Array]:
     """Probability that the normal force exceeds a threshold, and the standard deviation of that event.
 
-    The posterior of the force is taken as Gaussian. The state of a contact is then a Bernoulli variable, of standard
-    deviation sqrt(p (1 - p)).
+    The posterior of the force is taken as Gaussian. The state of a contact is then a Bernoulli variable, of
+    standard deviation sqrt(p (1 - p)).
 
     Args:
         force_W: Shape (K, C, 3) [N].
@@ -107,7 +107,10 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
 
 def link_estimates(solution: Solution, robot: Robot) -> dict[str, LinkEstimate]:
     """Nominal and estimated inertia of every identified link."""
-    theta, covariance = solution.solver.states[-solution.problem.step.ntheta :, 0], solution.posterior.theta_covariance
+    theta, covariance = (
+        solution.solver.states[-solution.problem.step.ntheta :, 0],
+        solution.posterior.theta_covariance,
+    )
     links = {}
     for i, link in enumerate(solution.problem.links):
         block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
@@ -130,7 +133,9 @@ def sensor_reports(solution: Solution, nv: int) -> dict[str, SensorReport]:
     configuration = _Channels(
         residual[:nv], np.array([k.configuration_weight for k in knots]).T, posterior.configuration_leverage
     )
-    velocity = _Channels(residual[nv:], np.array([k.velocity_weight for k in knots]).T, posterior.velocity_leverage)
+    velocity = _Channels(
+        residual[nv:], np.array([k.velocity_weight for k in knots]).T, posterior.velocity_leverage
+    )
     control = _Channels(
         np.asarray(solution.solver.controls),
         np.array([k.control_weight for k in knots[:-1]]).T,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of an estimation: trajectories, inertia, their standard deviations, and how far to trust them."""
+"""The result of an estimation: trajectories, inertia, standard deviations, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BodyInertia:
-    """Inertia of a moving body: a link and everything fixed to it, in the frame of the joint that moves it."""
+    """Inertia of a moving body: a link and all that is fixed to it, in the frame of its joint."""
 
     mass: float
     """Mass [kg]."""
@@ -91,8 +91,8 @@ class SensorReport:
 class Estimate:
     """Maximum a posteriori trajectory and inertia over K knots, n joints and C contacts.
 
-    Velocities are means over the interval (stamp - dt, stamp]; forces and torques are means weighted by the triangle over
-    stamp +- dt (docs/concept.md, "Time").
+    Velocities are means over the interval (stamp - dt, stamp]; forces and torques are means weighted by the
+    triangle over stamp +- dt (docs/concept.md, "Time").
     """
 
     stamp_ns: NDArray[np.int64]
@@ -118,7 +118,8 @@ class Estimate:
     contact_probability: Array
     """Probability that the normal force exceeds the contact threshold, shape (K, C) [-]."""
     std: Mapping[str, Array]
-    """Posterior standard deviation by field name; for `base_quat_xyzw` the rotation vector in base axes, shape (K, 3) [rad]."""
+    """Posterior standard deviation by field name; that of `base_quat_xyzw` is of the rotation vector in base axes,
+    shape (K, 3) [rad]."""
     links: Mapping[str, LinkEstimate]
     ground_height: float
     """[m], world frame."""

@@ -4,40 +4,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.covariance import Solution, to_estimate
 from prime_ros.estimation.estimate import Certificate, Estimate, StageReport
-from prime_ros.estimation.problem import Problem, build_problem
+from prime_ros.estimation.problem import build_problem
+from prime_ros.estimation.progress import Progress, Report
 from prime_ros.estimation.reference import solve_fddp
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
 
-EARLY_TOLERANCE = 2e-2  # relative decrease of the cost at which an early stage hands over
-EARLY_ITERATIONS = 4
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a solve stands."""
-
-    stage: int
-    """Current stage, counted from 1."""
-    stages: int
-    kappa: float
-    """Sharpness of the contact smoothing in this stage [1/J]."""
-    iteration: int
-    """Iterations so far, over all stages."""
-    cost: float
-    """Negative log-posterior, up to a constant [-]."""
-    largest_gap: float
-    """Largest defect of the dynamics [m, rad, m/s, rad/s]."""
-
-
-Report = Callable[[Progress], None]
+EARLY_TOLERANCE = 5e-2  # relative decrease of the cost at which an early stage hands over
+EARLY_ITERATIONS = 8
 
 
 def solve(
@@ -55,7 +34,8 @@ def solve(
         progress: Called after every iteration; an exception it raises ends the solve and passes through.
 
     Returns:
-        The estimate over K knots with standard deviations; `certificate.converged` says whether it solves the problem.
+        The estimate over K knots with standard deviations; `certificate.converged` says whether it solves the
+        problem.
 
     Raises:
         RobotError: If a link to identify does not exist.
@@ -145,14 +125,14 @@ def _certificate(
 def _reason(last: _core.IterationReport, converged: bool, config: EstimatorConfig) -> str:
     if converged:
         return (
-            f"largest gap {last.largest_gap:.1e} <= {config.solver.gap_tolerance:.1e} and relative change of the cost "
-            f"{last.relative_change:.1e} <= {config.solver.cost_tolerance:.1e}"
+            f"largest gap {last.largest_gap:.1e} <= {config.solver.gap_tolerance:.1e} and relative change of the "
+            f"cost {last.relative_change:.1e} <= {config.solver.cost_tolerance:.1e}"
         )
     if last.newton_failures:
         return f"{last.newton_failures} contact steps did not converge within their iterations"
     if not last.accepted:
         return f"no step lowered the merit (damping {last.damping:.1e})"
     return (
-        f"stopped after {config.solver.max_iterations} iterations with a largest gap of {last.largest_gap:.1e} and a "
-        f"relative change of the cost of {last.relative_change:.1e}; raise solver.max_iterations"
+        f"stopped after {config.solver.max_iterations} iterations with a largest gap of {last.largest_gap:.1e} "
+        f"and a relative change of the cost of {last.relative_change:.1e}; raise solver.max_iterations"
     )

@@ -94,7 +94,9 @@ def contact_step(robot: Robot, config: EstimatorConfig) -> _core.ContactStep:
     settings.friction = np.concatenate([np.zeros(BASE_NV), robot.joint_friction])
     settings.friction_velocity = robot.friction_velocity
     bodies = [robot.joint_of_link(link) for link in config.links]
-    return _core.ContactStep(robot.model, [_contact_point(contact) for contact in robot.contacts], bodies, settings)
+    return _core.ContactStep(
+        robot.model, [_contact_point(contact) for contact in robot.contacts], bodies, settings
+    )
 
 
 def _contact_point(contact: Contact) -> _core.ContactPoint:
@@ -105,9 +107,9 @@ def _contact_point(contact: Contact) -> _core.ContactPoint:
 
 
 def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
-    """Configurations (K + 1, nq) and velocities (K + 1, nv) as measured, the base moved to the time of the knots.
+    """Configurations (K + 1, nq) and velocities (K + 1, nv) as measured.
 
-    The linear velocity of the base is the difference of mocap over a few knots, turned into the base frame.
+    The base is moved to the time of the knots. The linear velocity of the base is the difference of mocap over a few knots, turned into the base frame.
     """
     stamp = np.arange(len(m.stamp_ns)) * m.dt + m.base_time_offset
     k = np.arange(len(stamp))
@@ -124,8 +126,9 @@ def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
 def start_height(q: Array, robot: Robot, config: EstimatorConfig) -> float:
     """Height of the ground to start from [m].
 
-    With `ground_height.start: auto` the median height of the lowest contact over the recording: right for a robot that
-    stands on something most of the time, and a start with feet in the ground is harmless where one with feet in the air is not.
+    With `ground_height.start: auto` the median height of the lowest contact over the recording: right for a robot
+    that stands on something most of the time, and a start with feet in the ground is harmless where one with feet
+    in the air is not.
     """
     if config.ground_height.start == "initial":
         return config.ground_height.initial
@@ -160,15 +163,23 @@ def knot_measurements(
     """Measurements with their weights, inverse variances: zero where the standard deviation is infinite."""
     nv, contacts = robot.model.nv, len(robot.contacts)
     configuration = np.hstack([m.base_position_W, m.base_quat_xyzw, m.joint_position])
-    weight_q = np.hstack(
+    weight_q = (
+        np.hstack(
+            [
+                np.repeat(m.std_base_position[:, None], 3, axis=1),
+                np.repeat(m.std_base_rotation[:, None], 3, axis=1),
+                m.std_joint_position,
+            ]
+        )
+        ** -2.0
+    )
+    weight_v = np.hstack(
         [
-            np.repeat(m.std_base_position[:, None], 3, axis=1),
-            np.repeat(m.std_base_rotation[:, None], 3, axis=1),
-            m.std_joint_position,
+            np.zeros((len(v), 3)),
+            np.repeat(m.std_base_angular_velocity[:, None], 3, axis=1) ** -2.0,
+            m.std_joint_velocity**-2.0,
         ]
-    ) ** -2.0
-    weight_v = np.hstack([np.zeros((len(v), 3)), np.repeat(m.std_base_angular_velocity[:, None], 3, axis=1) ** -2.0,
-                          m.std_joint_velocity**-2.0])
+    )
     weight_u = control_std(m, contacts, config) ** -2.0
     torque = np.nan_to_num(m.joint_torque)
     knots = []

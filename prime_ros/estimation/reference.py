@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import crocoddyl
 import numpy as np
@@ -13,14 +13,12 @@ from prime_ros import _core
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.estimate import Certificate, StageReport
 from prime_ros.estimation.problem import Problem
-
-if TYPE_CHECKING:
-    from prime_ros.estimation.full_information import Progress
+from prime_ros.estimation.progress import Progress, Report
 
 STOP = 1e-2  # expected decrease of the cost at which FDDP stops; the certificate judges the result
 
 
-class _Callback(crocoddyl.CallbackAbstract):  # type: ignore[misc]
+class _Callback(crocoddyl.CallbackAbstract):
     """Reports every iteration of a Crocoddyl solver."""
 
     def __init__(self, report: Callable[[float, float], None]) -> None:
@@ -34,8 +32,8 @@ class _Callback(crocoddyl.CallbackAbstract):  # type: ignore[misc]
 def shooting_problem(problem: Problem) -> crocoddyl.ShootingProblem:
     """The estimation problem as a Crocoddyl shooting problem.
 
-    The first action carries the prior: its control is the increment of the state from the prior mean. K + 1 running
-    actions and a terminal one.
+    The first action carries the prior: its control is the increment of the state from the prior mean. K + 1
+    running actions and a terminal one.
     """
     state = _core.StateInertial(problem.model, problem.step.ntheta)
     pool = _core.WorkspacePool(problem.step)
@@ -45,7 +43,10 @@ def shooting_problem(problem: Problem) -> crocoddyl.ShootingProblem:
 
 
 def solve_fddp(
-    problem: Problem, evaluator: _core.GaussNewton, config: EstimatorConfig, report: Callable[[Progress], None]
+    problem: Problem,
+    evaluator: _core.GaussNewton,
+    config: EstimatorConfig,
+    report: Report,
 ) -> Certificate:
     """Solve with FDDP through the stages of the smoothing.
 
@@ -58,8 +59,6 @@ def solve_fddp(
     Returns:
         The certificate.
     """
-    from prime_ros.estimation.full_information import Progress
-
     shooting = shooting_problem(problem)
     solver = crocoddyl.SolverFDDP(shooting)
     solver.th_stop = STOP
@@ -80,7 +79,11 @@ def solve_fddp(
         solver.setCallbacks([_Callback(tell)])
         solver.solve(xs, us, max(1, config.solver.max_iterations - total), False, 1e-9)
         xs, us = list(solver.xs), list(solver.us)
-        stages.append(StageReport(kappa, total - before, float(solver.cost), float(solver.ffeas), bool(solver.isFeasible)))
+        stages.append(
+            StageReport(
+                kappa, total - before, float(solver.cost), float(solver.ffeas), bool(solver.isFeasible)
+            )
+        )
     evaluator.set_kappa(kappas[-1])
     evaluator.set_trajectory(np.array(xs[1:]).T, np.array(us[1:]).T)
     return _certificate(evaluator, stages, total, config)
@@ -96,7 +99,10 @@ def _certificate(
     converged = check.largest_gap <= config.solver.gap_tolerance and relative <= config.solver.cost_tolerance
     return Certificate(
         converged=converged,
-        reason=f"FDDP stopped with a largest gap of {check.largest_gap:.1e} and an expected relative decrease of {relative:.1e}",
+        reason=(
+            f"FDDP stopped with a largest gap of {check.largest_gap:.1e} and an expected relative decrease "
+            f"of {relative:.1e}"
+        ),
         iterations=total,
         cost=check.cost,
         largest_gap=check.largest_gap,

@@ -46,7 +46,8 @@ class ActionContactStep : public crocoddyl::ActionModelAbstractTpl<double> {
   const ContactStep& step() const { return *step_; }
 
  private:
-  ContactStepData& solveStep(Data& d, const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& u);
+  ContactStepData& solveStep(Data& d, const Eigen::Ref<const VectorXd>& x,
+                             const Eigen::Ref<const VectorXd>& u);
   void expandMeasurement(Data& d, const Eigen::Ref<const VectorXd>& x);
 
   std::shared_ptr<StateInertial> inertial_state_;
@@ -55,7 +56,8 @@ class ActionContactStep : public crocoddyl::ActionModelAbstractTpl<double> {
   KnotMeasurement measurement_;
 };
 
-/// First action: its control is the increment of the state from the prior mean, x+ = x (+) u, cost 1/2 u' P u.
+/// First action: its control is the increment of the state from the prior mean, x+ = x (+) u, cost 1/2 u' P
+/// u.
 class ActionArrival : public crocoddyl::ActionModelAbstractTpl<double> {
  public:
   using Base = crocoddyl::ActionModelAbstractTpl<double>;

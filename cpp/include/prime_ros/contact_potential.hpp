@@ -11,8 +11,9 @@ namespace prime_ros {
 
 /// Convex potential l(z) of the velocity z = (tangential x, tangential y, normal) [m/s] of one contact point.
 ///
-/// The contact impulse is lambda = -grad l(z) [N s]. A potential is +infinity outside an open convex domain that holds
-/// every z with a large enough normal component, so that a strictly feasible point can always be reached by `lift`.
+/// The contact impulse is lambda = -grad l(z) [N s]. A potential is +infinity outside an open convex domain
+/// that holds every z with a large enough normal component, so that a strictly feasible point can always be
+/// reached by `lift`.
 class ContactPotential {
  public:
   virtual ~ContactPotential() = default;
@@ -21,34 +22,38 @@ class ContactPotential {
   virtual double value(const Eigen::Vector3d& z) const = 0;
 
   /// Gradient [N s] and Hessian [kg] at a point of the domain.
-  virtual void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient, Eigen::Matrix3d& hessian) const = 0;
+  virtual void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient,
+                           Eigen::Matrix3d& hessian) const = 0;
 
   /// Change of the gradient with the friction coefficients (columns) [N s].
   virtual Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z) const = 0;
 
-  /// Smallest amount [m/s] to add to the normal velocity so that z reaches the closure of the domain (<= 0 inside).
+  /// Smallest amount [m/s] to add to the normal velocity so that z reaches the closure of the domain (<= 0
+  /// inside).
   virtual double lift(const Eigen::Vector3d& z) const = 0;
 
   /// Sets the sharpness of the smoothing [1/J]: the larger, the closer to rigid contact.
   virtual void setKappa(double kappa) = 0;
 };
 
-/// Log-barrier of the elliptic friction cone in velocity space (PRIME, eq. of the smoothed contact; Anitescu's convex
-/// friction as kappa tends to infinity):
+/// Log-barrier of the elliptic friction cone in velocity space (PRIME, eq. of the smoothed contact;
+/// Anitescu's convex friction as kappa tends to infinity):
 ///
 ///   l(z) = -(1/kappa) log( z_n^2 - (mu_x z_x)^2 - (mu_y z_y)^2 ),   z_n > |(mu_x z_x, mu_y z_y)|.
 class SmoothedEllipticCone final : public ContactPotential {
  public:
   /// @param friction  Coulomb coefficients along the two tangential axes [-], positive.
   SmoothedEllipticCone(const Eigen::Vector2d& friction, double kappa)
-      : metric_(-friction[0] * friction[0], -friction[1] * friction[1], 1.0), friction_(friction), kappa_(kappa) {}
+      : metric_(-friction[0] * friction[0], -friction[1] * friction[1], 1.0), friction_(friction),
+        kappa_(kappa) {}
 
   double value(const Eigen::Vector3d& z) const override {
     const double s = margin(z);
     return z[2] > 0.0 && s > 0.0 ? -std::log(s) / kappa_ : std::numeric_limits<double>::infinity();
   }
 
-  void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient, Eigen::Matrix3d& hessian) const override {
+  void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient,
+                   Eigen::Matrix3d& hessian) const override {
     const double scale = 2.0 / (kappa_ * margin(z));
     const Eigen::Vector3d half_slope = metric_.cwiseProduct(z);
     gradient = -scale * half_slope;

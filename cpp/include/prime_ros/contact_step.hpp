@@ -23,21 +23,22 @@ using ConstVectorRef = Eigen::Ref<const VectorXd>;
 
 /// A sphere fixed to a link that may touch the ground.
 struct ContactPoint {
-  pinocchio::JointIndex joint = 0;         ///< joint that moves the link
-  Vector3d offset = Vector3d::Zero();      ///< centre of the sphere in the joint frame [m]
-  double radius = 0.0;                     ///< [m], zero for a point
-  Eigen::Vector2d friction{0.8, 0.8};      ///< Coulomb coefficients along world x and y [-]
+  pinocchio::JointIndex joint = 0;     ///< joint that moves the link
+  Vector3d offset = Vector3d::Zero();  ///< centre of the sphere in the joint frame [m]
+  double radius = 0.0;                 ///< [m], zero for a point
+  Eigen::Vector2d friction{0.8, 0.8};  ///< Coulomb coefficients along world x and y [-]
 };
 
 /// Everything about one time step that does not change from knot to knot.
 struct StepSettings {
-  double dt = 0.01;                 ///< step length [s]
-  double kappa = 500.0;             ///< sharpness of the contact smoothing [1/J]
-  VectorXd damping;                 ///< viscous joint damping, at the mean of old and new velocity, size nv [Nm s/rad]; zero for the base
+  double dt = 0.01;      ///< step length [s]
+  double kappa = 500.0;  ///< sharpness of the contact smoothing [1/J]
+  VectorXd damping;  ///< viscous joint damping, at the mean of old and new velocity, size nv [Nm s/rad]; zero
+                     ///< for the base
   VectorXd friction;                ///< Coulomb joint friction, size nv [Nm]; zero for the base
   double friction_velocity = 0.05;  ///< width of the pseudo-Huber friction potential [rad/s]
-  double tolerance = 1e-8;          ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
-  int max_iterations = 60;          ///< of Newton's method
+  double tolerance = 1e-8;  ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
+  int max_iterations = 60;  ///< of Newton's method
 };
 
 class ContactStep;
@@ -54,8 +55,8 @@ class ContactStepData {
   int iterations = 0;  ///< Newton iterations of the last solve
   bool converged = false;
 
-  /// Derivatives of v_next, valid after ContactStep::differentiate: nv rows and, in this order of columns, q (tangent
-  /// as in pinocchio::integrate), v, generalised force, contact slack, parameters.
+  /// Derivatives of v_next, valid after ContactStep::differentiate: nv rows and, in this order of columns, q
+  /// (tangent as in pinocchio::integrate), v, generalised force, contact slack, parameters.
   RowMatrixXd sensitivity;
 
   auto dq() const { return sensitivity.leftCols(nv_); }
@@ -75,8 +76,8 @@ class ContactStepData {
   VectorXd momentum_, mass_velocity_, gradient_, newton_, mass_newton_, acceleration_, z_free_, z_trial_, dz_;
   Eigen::Matrix3Xd centre_, point_;
   std::vector<Eigen::Matrix3Xd> jacobian_;  ///< of the contact velocity, columns of the support only
-  std::vector<Eigen::Matrix3Xd> slide_;     ///< change of z with q at fixed v_next, columns of the support only
-  std::vector<Matrix3d> curvature_;         ///< Hessian of the contact potential
+  std::vector<Eigen::Matrix3Xd> slide_;  ///< change of z with q at fixed v_next, columns of the support only
+  std::vector<Matrix3d> curvature_;      ///< Hessian of the contact potential
   TreeCholesky factor_;
   decltype(pinocchio::Data::f) external_;
   MatrixXd rnea_dq_, rnea_dv_, rnea_da_;
@@ -90,10 +91,11 @@ class ContactStepData {
 ///   v+ = argmin_v 1/2 v'(M + A + dt/2 D) v - p'v + sum_i l_i(z_i(v)) + dt sum_j c_j sqrt(v_j^2 + v_s^2)
 ///   z_i(v) = J_i v + (0, 0, phi_i / dt) + s_i,      p = (M + A - dt/2 D) v_k + dt (f - h(q, v_k))
 ///
-/// f = S'tau + w is the generalised force, s the contact slack, A the armature, D damping, c Coulomb friction. Damping
-/// acts on the mean of v_k and v+: as v_k is the mean over the interval before the knot and v+ over the one after it, this
-/// is the mean over the triangle that weights all forces of the step. The parameters theta are ten log-Cholesky numbers per identified body, in the order given, and the ground height last.
-/// The contact location of a sphere is its lowest point, fixed to the centre in world axes.
+/// f = S'tau + w is the generalised force, s the contact slack, A the armature, D damping, c Coulomb
+/// friction. Damping acts on the mean of v_k and v+: as v_k is the mean over the interval before the knot and
+/// v+ over the one after it, this is the mean over the triangle that weights all forces of the step. The
+/// parameters theta are ten log-Cholesky numbers per identified body, in the order given, and the ground
+/// height last. The contact location of a sphere is its lowest point, fixed to the centre in world axes.
 class ContactStep {
  public:
   /// @param model  free-flyer root joint first; `armature` set.
@@ -117,10 +119,10 @@ class ContactStep {
   /// Parameters of the model's own inertias and the given ground height [m].
   VectorXd nominalTheta(double ground_height) const;
 
-  /// Solves the step. `data.v_next` holds the first guess on entry and the result on return; a guess that is not finite
-  /// is replaced by v. With non-finite input `data.converged` is false and `data.v_next` NaN.
-  void solve(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v, const ConstVectorRef& force,
-             const ConstVectorRef& slack, const ConstVectorRef& theta) const;
+  /// Solves the step. `data.v_next` holds the first guess on entry and the result on return; a guess that is
+  /// not finite is replaced by v. With non-finite input `data.converged` is false and `data.v_next` NaN.
+  void solve(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
+             const ConstVectorRef& force, const ConstVectorRef& slack, const ConstVectorRef& theta) const;
 
   /// Derivatives of v_next at the step just solved on `data` with the same arguments.
   void differentiate(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v) const;
@@ -128,21 +130,22 @@ class ContactStep {
   /// Derivatives of the contact impulses after `differentiate`.
   /// @param dx  with respect to (q, v, theta), 3 nc x (2 nv + ntheta) [N s / tangent unit].
   /// @param du  with respect to (generalised force, slack), 3 nc x (nv + 3 nc).
-  void impulseDerivatives(const ContactStepData& data, Eigen::Ref<MatrixXd> dx, Eigen::Ref<MatrixXd> du) const;
+  void impulseDerivatives(const ContactStepData& data, Eigen::Ref<MatrixXd> dx,
+                          Eigen::Ref<MatrixXd> du) const;
 
  private:
   /// Degrees of freedom that move one link, and the contact points on it.
   struct Support {
     pinocchio::JointIndex joint;
-    std::vector<int> dofs;                                ///< increasing velocity indices
-    std::vector<pinocchio::JointIndex> parent_of_dof;     ///< parent of the joint that owns each of them
+    std::vector<int> dofs;                             ///< increasing velocity indices
+    std::vector<pinocchio::JointIndex> parent_of_dof;  ///< parent of the joint that owns each of them
     std::vector<int> contacts;
   };
 
   Support supportOf(pinocchio::JointIndex joint) const;
   void setParameters(ContactStepData& d, const ConstVectorRef& theta) const;
-  void computeTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v, const ConstVectorRef& force,
-                    const ConstVectorRef& slack) const;
+  void computeTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
+                    const ConstVectorRef& force, const ConstVectorRef& slack) const;
   void contactJacobians(ContactStepData& d) const;
   void applyJacobian(const ContactStepData& d, const VectorXd& velocity, VectorXd& out) const;
   void makeFeasible(ContactStepData& d) const;

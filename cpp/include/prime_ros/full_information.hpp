@@ -16,23 +16,25 @@ namespace prime_ros {
 ///   with x_{k+1} = f(x_k, u_k), the contact step; x = (q, v, theta), u = (disturbance, contact slack).
 struct FullInformationProblem {
   std::shared_ptr<ContactStep> step;
-  std::vector<KnotMeasurement> knots;  ///< K + 1 of them; `torque` and `control_weight` of the last are not used
-  VectorXd prior;                      ///< mean of (q, v, theta) at knot 0, size nq + nv + ntheta
-  MatrixXd prior_information;          ///< inverse covariance in the tangent (q, v, theta), ndx x ndx
+  std::vector<KnotMeasurement>
+      knots;                   ///< K + 1 of them; `torque` and `control_weight` of the last are not used
+  VectorXd prior;              ///< mean of (q, v, theta) at knot 0, size nq + nv + ntheta
+  MatrixXd prior_information;  ///< inverse covariance in the tangent (q, v, theta), ndx x ndx
 };
 
 /// How far one iteration of GaussNewton got.
 struct IterationReport {
-  double cost = 0.0;             ///< after the iteration
-  double largest_gap = 0.0;      ///< infinity norm of all defects x_{k+1} (-) f(x_k, u_k)
-  double expected = 0.0;         ///< decrease of the cost that the linear model expected of the full step, >= 0 if feasible
+  double cost = 0.0;         ///< after the iteration
+  double largest_gap = 0.0;  ///< infinity norm of all defects x_{k+1} (-) f(x_k, u_k)
+  double expected =
+      0.0;  ///< decrease of the cost that the linear model expected of the full step, >= 0 if feasible
   double relative_change = 0.0;  ///< |change of the cost| / cost
   double step_length = 0.0;      ///< zero when no step was accepted
   double damping = 0.0;
-  int newton_worst = 0;          ///< most Newton iterations of one contact step
-  int newton_failures = 0;       ///< contact steps that met the cap or were not finite, at the accepted point
+  int newton_worst = 0;     ///< most Newton iterations of one contact step
+  int newton_failures = 0;  ///< contact steps that met the cap or were not finite, at the accepted point
   bool accepted = false;
-  bool rolled_out = false;       ///< the accepted step was a nonlinear rollout
+  bool rolled_out = false;  ///< the accepted step was a nonlinear rollout
 };
 
 /// Standard deviations and leverages at the solution, from the Gauss-Newton Hessian (Laplace approximation).
@@ -43,20 +45,21 @@ struct Posterior {
   MatrixXd control_std;        ///< (disturbance, slack), nu x K
   MatrixXd impulse_std;        ///< 3 nc x K [N s]
   MatrixXd theta_covariance;   ///< ntheta x ntheta
-  VectorXd configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
-  VectorXd velocity_leverage;       ///< size nv
-  VectorXd control_leverage;        ///< of the zero-mean prior of the controls, size nu
+  VectorXd
+      configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
+  VectorXd velocity_leverage;  ///< size nv
+  VectorXd control_leverage;   ///< of the zero-mean prior of the controls, size nu
   double expected = 0.0;       ///< decrease of the cost that another Gauss-Newton step promises
   bool ok = false;             ///< false if the information was singular: entries are then NaN
 };
 
 /// Gauss-Newton multiple shooting on structured sweeps.
 ///
-/// Each iteration linearises all steps (in parallel), solves the linear-quadratic problem exactly and searches along two
-/// candidates: the linear (multiple-shooting) step, and a rollout of the nonlinear dynamics with the optimal feedback,
-/// which leaves (1 - alpha) of every defect. The merit is cost + penalty * |defects|_1. When neither decreases it, the
-/// damping grows, and the iteration reports that no step was accepted: the method never stalls silently. Near the
-/// optimum a full rollout closes all defects.
+/// Each iteration linearises all steps (in parallel), solves the linear-quadratic problem exactly and
+/// searches along two candidates: the linear (multiple-shooting) step, and a rollout of the nonlinear
+/// dynamics with the optimal feedback, which leaves (1 - alpha) of every defect. The merit is cost + penalty
+/// * |defects|_1. When neither decreases it, the damping grows, and the iteration reports that no step was
+/// accepted: the method never stalls silently. Near the optimum a full rollout closes all defects.
 class GaussNewton {
  public:
   /// @param cost_tolerance  relative change of the cost below which the defects are closed by a rollout.
@@ -118,7 +121,8 @@ class GaussNewton {
   void adaptCurvature();
   void rememberStep(double alpha);
   void tangent(int k, const MatrixXd& from, const MatrixXd& to, double* dx) const;
-  void retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx, Eigen::Ref<VectorXd> out) const;
+  void retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx,
+               Eigen::Ref<VectorXd> out) const;
 
   FullInformationProblem problem_;
   int nq_, nv_, ntheta_, ndx_, threads_;

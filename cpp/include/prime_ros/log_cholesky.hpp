@@ -11,9 +11,9 @@ using Matrix10d = Eigen::Matrix<double, 10, 10>;
 
 /// Log-Cholesky parameters (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3) of a spatial inertia.
 ///
-/// The pseudo-inertia is U U' with U = e^alpha [[e^d1 s12 s13 t1] [0 e^d2 s23 t2] [0 0 e^d3 t3] [0 0 0 1]], so every
-/// parameter vector is a physical inertia (Rucker and Wensing, "Smooth parameterization of rigid-body inertia", RA-L
-/// 2022; the convention of pinocchio::LogCholeskyParameters).
+/// The pseudo-inertia is U U' with U = e^alpha [[e^d1 s12 s13 t1] [0 e^d2 s23 t2] [0 0 e^d3 t3] [0 0 0 1]],
+/// so every parameter vector is a physical inertia (Rucker and Wensing, "Smooth parameterization of
+/// rigid-body inertia", RA-L 2022; the convention of pinocchio::LogCholeskyParameters).
 namespace log_cholesky {
 
 inline Vector10d toDynamicParameters(const Vector10d& theta) {
@@ -41,8 +41,8 @@ inline Vector10d fromInertia(const pinocchio::Inertia& inertia) {
   const Eigen::Matrix4d lower = llt.matrixL();
   const Eigen::Matrix4d upper = Eigen::Matrix4d(lower.reverse()) / lower(0, 0);
   Vector10d theta;
-  theta << std::log(lower(0, 0)), std::log(upper(0, 0)), std::log(upper(1, 1)), std::log(upper(2, 2)), upper(0, 1),
-      upper(1, 2), upper(0, 2), upper(0, 3), upper(1, 3), upper(2, 3);
+  theta << std::log(lower(0, 0)), std::log(upper(0, 0)), std::log(upper(1, 1)), std::log(upper(2, 2)),
+      upper(0, 1), upper(1, 2), upper(0, 2), upper(0, 3), upper(1, 3), upper(2, 3);
   return theta;
 }
 

@@ -11,9 +11,9 @@ namespace prime_ros {
 /// Matrix whose rows are contiguous: right-hand sides are solved row by row, all columns at once.
 using RowMatrixXd = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// Factorisation H = L'L of a symmetric positive definite matrix with the sparsity of a kinematic tree: H_ij is zero
-/// unless one of the degrees of freedom i, j supports the other. L has no fill-in (Featherstone, Rigid Body Dynamics
-/// Algorithms, section 6.5).
+/// Factorisation H = L'L of a symmetric positive definite matrix with the sparsity of a kinematic tree: H_ij
+/// is zero unless one of the degrees of freedom i, j supports the other. L has no fill-in (Featherstone,
+/// Rigid Body Dynamics Algorithms, section 6.5).
 class TreeCholesky {
  public:
   explicit TreeCholesky(const pinocchio::Model& model) : factor_(model.nv, model.nv), ancestors_(model.nv) {
@@ -21,7 +21,8 @@ class TreeCholesky {
     for (pinocchio::JointIndex j = 1; j < static_cast<pinocchio::JointIndex>(model.njoints); ++j) {
       std::vector<int> above;
       for (auto s : model.supports[j])
-        for (int k = 0; s > 0 && s != j && k < model.joints[s].nv(); ++k) above.push_back(model.joints[s].idx_v() + k);
+        for (int k = 0; s > 0 && s != j && k < model.joints[s].nv(); ++k)
+          above.push_back(model.joints[s].idx_v() + k);
       for (int k = 0; k < model.joints[j].nv(); ++k) {
         const int dof = model.joints[j].idx_v() + k;
         ancestors_[static_cast<size_t>(dof)] = above;
@@ -33,7 +34,8 @@ class TreeCholesky {
   /// Degrees of freedom that support dof, in increasing order and without dof itself.
   const std::vector<int>& ancestors(int dof) const { return ancestors_[static_cast<size_t>(dof)]; }
 
-  /// Reads the lower triangle of H. Returns false, and leaves the factor unusable, unless H is positive definite.
+  /// Reads the lower triangle of H. Returns false, and leaves the factor unusable, unless H is positive
+  /// definite.
   bool compute(const RowMatrixXd& H) {
     factor_ = H;
     for (int i = static_cast<int>(factor_.rows()) - 1; i >= 0; --i) {

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents are true: generated page, marked snippets, links, keys of files, stub of the core."""
+
+import ast
+import contextlib
+import importlib
+import inspect
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from prime_ros import _core
+from prime_ros.cli import app
+from prime_ros.outputs.estimate_file import KEYS
+from prime_ros.sources.tables import STREAMS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+ROBOT_PAGE = ROOT / "docs" / "adding_a_robot.md"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+STUB = ROOT / "prime_ros" / "_core.pyi"
+
+RUNNABLE = re.compile(r"^<!-- runnable -->\n```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"\s*prints\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+#: What eigenpy and Boost.Python put into every module.
+FOREIGN = {"boost_type_index", "std_type_index", "seed", "sharedMemory"}
+
+
+def snippets(page: Path, language: str) -> list[str]:
+    return [text for kind, text in RUNNABLE.findall(page.read_text()) if kind == language]
+
+
+def documented_output(page: Path, code: str) -> str:
+    """What the page says that a Python snippet prints, directly below it."""
+    text = page.read_text()
+    match = OUTPUT.match(text, text.index(code) + len(code) + len("```"))
+    assert match is not None
+    return match[1]
+
+
+def printed(code: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(directory)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "snippet", "exec"), {"__name__": "snippet"})
+    return out.getvalue()
+
+
+def test_configuration_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    generator = importlib.import_module("generate_configuration")
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.render(), (
+        "run: python docs/generate_configuration.py"
+    )
+
+
+def test_readme_commands_parse() -> None:
+    solve = typer.main.get_command(app).commands["solve"]  # type: ignore[attr-defined]
+    lines = [line for block in snippets(README, "sh") for line in block.splitlines()]
+    assert lines
+    for line in lines:
+        program, command, *arguments = shlex.split(line)
+        assert (program, command) == ("prime", "solve")
+        options = solve.make_context("solve", arguments).params
+        assert (ROOT / options["recording"]).exists()
+
+
+def test_readme_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^make ([a-z]+)$|`make ([a-z]+)`", README.read_text(), re.MULTILINE)
+    for target in filter(None, sum(targets, ())):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_readme_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = snippets(README, "python")
+    text = printed(code, ROOT, monkeypatch)
+    assert text.startswith("True ")
+    assert text.splitlines()[-1] == documented_output(README, code).splitlines()[-1]
+
+
+def test_robot_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (robot,) = snippets(ROBOT_PAGE, "yaml")
+    (code,) = snippets(ROBOT_PAGE, "python")
+    (tmp_path / f"{yaml.safe_load(robot)['name']}.yaml").write_text(robot)
+    assert printed(code, tmp_path, monkeypatch) == documented_output(ROBOT_PAGE, code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path) -> None:
+    for link in LINK.findall(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in {anchor_of(title) for title in HEADING.findall(target.read_text())}, link
+
+
+def anchor_of(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def test_outputs_page_names_every_key() -> None:
+    text = (ROOT / "docs" / "outputs.md").read_text()
+    inputs = [key for stream, columns in STREAMS.items() for key in (f"{stream}_stamp_ns", *columns)]
+    missing = [key for key in (*KEYS, *inputs, "joint_names") if f"| `{key}` |" not in text]
+    assert not missing
+
+
+def public(scope: ast.Module | ast.ClassDef) -> dict[str, ast.stmt]:
+    """Public classes, functions and attributes that a stub declares in a scope."""
+    names: dict[str, ast.stmt] = {}
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names[node.target.id] = node
+    return {name: node for name, node in names.items() if not name.startswith("_")}
+
+
+def test_stub_declares_what_the_core_has() -> None:
+    declared = public(ast.parse(STUB.read_text()))
+    assert set(declared) == {name for name in vars(_core) if not name.startswith("_")} - FOREIGN
+    for name, node in declared.items():
+        if isinstance(node, ast.ClassDef):
+            members = {member for member in vars(getattr(_core, name)) if not member.startswith("_")}
+            assert set(public(node)) == members, name
+
+
+def test_stub_names_the_arguments_of_the_core() -> None:
+    checked = 0
+    for name, node in public(ast.parse(STUB.read_text())).items():
+        owner = getattr(_core, name)
+        body = node.body if isinstance(node, ast.ClassDef) else [node]
+        for function in body:
+            if not isinstance(function, ast.FunctionDef) or function.args.posonlyargs:
+                continue
+            bound = inspect.getattr_static(owner, function.name) if inspect.isclass(owner) else owner
+            arguments = documented_arguments(getattr(bound, "__doc__", None) or "")
+            declared = [argument.arg for argument in function.args.args if argument.arg != "self"]
+            if arguments:
+                assert declared == arguments, f"{name}.{function.name}"
+                checked += 1
+    assert checked > 10
+
+
+def documented_arguments(text: str) -> list[str]:
+    """Names of the arguments in a signature that Boost.Python writes, such as `f( (T)arg1, (float)x)`."""
+    signature = next((line for line in text.splitlines() if "(" in line), "")
+    names = re.findall(r"\([^()]*\)(\w+)", signature.partition("->")[0])
+    return [name for name in names if not re.fullmatch(r"arg\d+", name)]
