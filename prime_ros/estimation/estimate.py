@@ -118,8 +118,8 @@ class Estimate:
     contact_probability: Array
     """Probability that the normal force exceeds the contact threshold, shape (K, C) [-]."""
     std: Mapping[str, Array]
-    """Posterior standard deviation by field name; that of `base_quat_xyzw` is of the rotation vector in base axes,
-    shape (K, 3) [rad]."""
+    """Posterior standard deviation by field name; of `base_quat_xyzw` that of the rotation vector in base
+    axes, shape (K, 3) [rad]."""
     links: Mapping[str, LinkEstimate]
     ground_height: float
     """[m], world frame."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full-information estimation: one maximum a posteriori estimate over a whole recording, with inertia (PFIE)."""
+"""Full-information estimation with inertia (PFIE): one maximum a posteriori estimate of a whole recording."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def _certificate(
 def _reason(last: _core.IterationReport, converged: bool, config: EstimatorConfig) -> str:
     if converged:
         return (
-            f"largest gap {last.largest_gap:.1e} <= {config.solver.gap_tolerance:.1e} and relative change of the "
-            f"cost {last.relative_change:.1e} <= {config.solver.cost_tolerance:.1e}"
+            f"largest gap {last.largest_gap:.1e} <= {config.solver.gap_tolerance:.1e} and relative change "
+            f"of the cost {last.relative_change:.1e} <= {config.solver.cost_tolerance:.1e}"
         )
     if last.newton_failures:
         return f"{last.newton_failures} contact steps did not converge within their iterations"
     if not last.accepted:
         return f"no step lowered the merit (damping {last.damping:.1e})"
     return (
-        f"stopped after {config.solver.max_iterations} iterations with a largest gap of {last.largest_gap:.1e} "
-        f"and a relative change of the cost of {last.relative_change:.1e}; raise solver.max_iterations"
+        f"stopped after {config.solver.max_iterations} iterations with a largest gap of "
+        f"{last.largest_gap:.1e} and a relative change of the cost of {last.relative_change:.1e}; raise solver.max_iterations"
     )

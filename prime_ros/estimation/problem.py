@@ -109,7 +109,8 @@ def _contact_point(contact: Contact) -> _core.ContactPoint:
 def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
     """Configurations (K + 1, nq) and velocities (K + 1, nv) as measured.
 
-    The base is moved to the time of the knots. The linear velocity of the base is the difference of mocap over a few knots, turned into the base frame.
+    The base is moved to the time of the knots. Its linear velocity is the difference of mocap over a few
+    knots, turned into the base frame.
     """
     stamp = np.arange(len(m.stamp_ns)) * m.dt + m.base_time_offset
     k = np.arange(len(stamp))
@@ -126,9 +127,8 @@ def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
 def start_height(q: Array, robot: Robot, config: EstimatorConfig) -> float:
     """Height of the ground to start from [m].
 
-    With `ground_height.start: auto` the median height of the lowest contact over the recording: right for a robot
-    that stands on something most of the time, and a start with feet in the ground is harmless where one with feet
-    in the air is not.
+    The median height of the lowest contact over the recording: right for a robot that stands on something
+    most of the time. The prior mean is no good start: feet in the ground are harmless, feet in the air are not.
     """
     if config.ground_height.start == "initial":
         return config.ground_height.initial
