@@ -71,7 +71,7 @@ def parsed_options() -> argparse.Namespace:
         "--ground-height",
         type=float,
         metavar="H",
-        help="prior mean and start of the ground height [m]; true is 0. Default: as configured",
+        help="prior mean of the ground height [m]; true is 0. Default: as configured",
     )
     add_output_options(parser)
     return parser.parse_args()
@@ -84,10 +84,10 @@ def seed_range(text: str) -> list[int]:
 
 
 def ground_overrides(height: float | None) -> list[str]:
-    """Settings that make both the prior and the start of the ground height wrong, if a height is given."""
+    """Settings that make the prior of the ground height wrong, if a height is given."""
     if height is None:
         return []
-    return [f"ground_height.initial={height}", "ground_height.start=initial"]
+    return [f"ground_height.initial={height}"]
 
 
 def seeded_runs(

@@ -100,7 +100,7 @@ def finish(results: Results, options: argparse.Namespace, console: Console) -> i
         write_baseline(results, options.write_baseline)
     worse = check(results, options.check) if options.check else []
     for line in worse:
-        console.print(f"[bold red]worse than the baseline[/bold red] {line}")
+        console.print(f"[bold red]baseline[/bold red] {line}")
     if options.check and not worse:
         console.print(f"no metric is worse than {options.check} allows")
     missed = sum(not target.passed for target in results.targets)
@@ -144,14 +144,14 @@ def check(results: Results, path: Path) -> list[str]:
     baseline = json.loads(path.read_text())
     settings = json.loads(_dump(results.settings))
     if baseline["settings"] != settings:
-        return [f"nothing: it was measured with {baseline['settings']}, this with {settings}"]
+        return [f"does not compare: measured with {baseline['settings']}, this with {settings}"]
     lines = []
     for name, entry in baseline["metrics"].items():
         metric = results.metrics.get(name)
         if metric is None:
             lines.append(f"{name}: not measured")
         elif not _within(metric.value, Metric(**entry)):
-            lines.append(f"{name}: {metric.value:.4g}, was {entry['value']:.4g} {metric.unit}")
+            lines.append(f"{name}: {metric.value:.4g} is worse than {entry['value']:.4g} {metric.unit}")
     return lines
 
 

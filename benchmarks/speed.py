@@ -33,7 +33,7 @@ SWEEP_KNOTS = (100, 1000)
 JUDGED_GUESS = "measured"
 SOLVE_ROUNDS = 3
 MEMORY_KNOTS = (1000, 4000)
-OWN_SWEEP = ("condense", "backward", "solve")
+OWN_SWEEP = ("condense", "backward")  # what a backward pass does; the step is the forward pass
 
 Times = Mapping[str, Floats]
 
@@ -46,7 +46,7 @@ class Kernels:
     step: Times
     """Per call."""
     sweep: Mapping[int, Times]
-    """Per knot, by knots of the problem: a short one stays in the cache."""
+    """Per knot, by knots of the problem: a short one fits in the cache."""
     disagreement: float
     """Of the steps of both sweeps, relative."""
 

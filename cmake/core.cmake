@@ -64,6 +64,4 @@ endif()
 target_link_options(_core PRIVATE -Wl,--disable-new-dtags)
 set_target_properties(_core PROPERTIES
   CXX_EXTENSIONS OFF
-  CXX_VISIBILITY_PRESET hidden
-  VISIBILITY_INLINES_HIDDEN ON
   INSTALL_RPATH "${install_rpath}")

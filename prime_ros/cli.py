@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -180,6 +180,7 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults]:
         from prime_ros.measurements.alignment import align
 
         measurements = align(recording, robot, config)
+    _warn(measurements.diagnostics.warnings())
     with activity.phase("solve"), progress_bar(activity) as show:
         from prime_ros.estimation.full_information import solve as solve_full_information
 
@@ -187,6 +188,11 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults]:
     with activity.phase("write"):
         written = write_results(estimate, robot, job.out)
     return estimate, written
+
+
+def _warn(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.secho(f"warning: {line}", fg="yellow", err=True)
 
 
 def _summarise(estimate: Estimate, written: WrittenResults, activity: Activity) -> None:

@@ -111,7 +111,7 @@ class Robot:
         """Index of the joint that moves a link and all that is fixed to it.
 
         Args:
-            link_name: Name of a link of the model.
+            link_name: Name of a link of the model; ``base`` always stands for the link the free base moves.
 
         Returns:
             Index into `model.inertias`.
@@ -122,6 +122,8 @@ class Robot:
         for frame in self.model.frames:
             if frame.type == pin.FrameType.BODY and frame.name == link_name and frame.parentJoint > 0:
                 return int(frame.parentJoint)
+        if link_name == "base":
+            return FREE_BASE
         raise RobotError(f"robot '{self.name}' has no {_unknown('link', link_name, self.link_names)}")
 
     @classmethod

@@ -419,7 +419,6 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         _core.ActionArrival(s.state, np.eye(3))
 
 
-@pytest.mark.xfail(reason="the core does not check this yet, and crashes", run=False)
 def test_pool_of_another_step_is_refused() -> None:
     s = setup_of("go2")
     pool = _core.WorkspacePool(core_step(robot_case("hopper")))
@@ -427,7 +426,6 @@ def test_pool_of_another_step_is_refused() -> None:
         _core.ActionContactStep(s.state, s.step, pool, s.measurement)
 
 
-@pytest.mark.xfail(reason="the core does not check this yet, and reads beyond the arrays", run=False)
 @pytest.mark.parametrize("method", ["calc", "calcDiff"])
 def test_state_or_control_of_wrong_size_is_refused(method: str) -> None:
     s = setup_of("go2")
@@ -440,7 +438,6 @@ def test_state_or_control_of_wrong_size_is_refused(method: str) -> None:
         call(data, np.zeros(3))
 
 
-@pytest.mark.xfail(reason="the core does not check this yet, and reads beyond the arrays", run=False)
 def test_tangent_of_wrong_size_is_refused() -> None:
     state = state_of("go2")
     with pytest.raises(ValueError, match=r"dx has size 3, expected 57"):

@@ -292,7 +292,6 @@ def test_unfinished_solve_says_so() -> None:
     assert np.all(np.isfinite(data.v_next))
 
 
-@pytest.mark.xfail(reason="the core does not check this yet, and crashes", run=False)
 def test_data_of_another_step_is_refused() -> None:
     go2, hopper = core_step(robot_case("go2")), core_step(robot_case("hopper"))
     arguments = arguments_of(random_input(robot_case("go2"), 0))
@@ -304,7 +303,6 @@ def test_data_of_another_step_is_refused() -> None:
         go2.impulse_derivatives(_core.ContactStepData(hopper))
 
 
-@pytest.mark.xfail(reason="the core does not check this yet", run=False)
 def test_guess_of_wrong_size_is_refused() -> None:
     step = core_step(robot_case("go2"))
     data = _core.ContactStepData(step)

@@ -10,8 +10,72 @@ namespace prime_ros {
 namespace python {
 namespace {
 
+void checkSize(const VectorXd& value, size_t expected, const char* name) {
+  if (static_cast<size_t>(value.size()) != expected)
+    throw std::invalid_argument(std::string(name) + " has size " + std::to_string(value.size()) +
+                                ", expected " + std::to_string(expected));
+}
+
 using ActionBase = crocoddyl::ActionModelAbstractTpl<double>;
 using DataPtr = std::shared_ptr<crocoddyl::ActionDataAbstractTpl<double>>;
+
+VectorXd difference(const StateInertial& state, const VectorXd& x0, const VectorXd& x1) {
+  checkSize(x0, state.get_nx(), "x0");
+  checkSize(x1, state.get_nx(), "x1");
+  VectorXd dx(state.get_ndx());
+  state.diff(x0, x1, dx);
+  return dx;
+}
+
+VectorXd integrate(const StateInertial& state, const VectorXd& x, const VectorXd& dx) {
+  checkSize(x, state.get_nx(), "x");
+  checkSize(dx, state.get_ndx(), "dx");
+  VectorXd out(state.get_nx());
+  state.integrate(x, dx, out);
+  return out;
+}
+
+bp::tuple differenceJacobians(const StateInertial& state, const VectorXd& x0, const VectorXd& x1) {
+  checkSize(x0, state.get_nx(), "x0");
+  checkSize(x1, state.get_nx(), "x1");
+  MatrixXd first(state.get_ndx(), state.get_ndx()), second(first);
+  state.Jdiff(x0, x1, first, second, crocoddyl::both);
+  return bp::make_tuple(first, second);
+}
+
+bp::tuple integrateJacobians(const StateInertial& state, const VectorXd& x, const VectorXd& dx) {
+  checkSize(x, state.get_nx(), "x");
+  checkSize(dx, state.get_ndx(), "dx");
+  MatrixXd first(state.get_ndx(), state.get_ndx()), second(first);
+  state.Jintegrate(x, dx, first, second, crocoddyl::both);
+  return bp::make_tuple(first, second);
+}
+
+template <class Action>
+void calc(Action& action, const DataPtr& data, const VectorXd& x, const VectorXd& u) {
+  checkSize(x, action.get_state()->get_nx(), "x");
+  checkSize(u, action.get_nu(), "u");
+  action.calc(data, x, u);
+}
+
+template <class Action>
+void calcTerminal(Action& action, const DataPtr& data, const VectorXd& x) {
+  checkSize(x, action.get_state()->get_nx(), "x");
+  action.calc(data, x);
+}
+
+template <class Action>
+void calcDiff(Action& action, const DataPtr& data, const VectorXd& x, const VectorXd& u) {
+  checkSize(x, action.get_state()->get_nx(), "x");
+  checkSize(u, action.get_nu(), "u");
+  action.calcDiff(data, x, u);
+}
+
+template <class Action>
+void calcDiffTerminal(Action& action, const DataPtr& data, const VectorXd& x) {
+  checkSize(x, action.get_state()->get_nx(), "x");
+  action.calcDiff(data, x);
+}
 
 // Crocoddyl's Python methods are bound to its own trampoline class, so that they have to be defined again
 // here.
@@ -19,15 +83,10 @@ template <class Action>
 bp::class_<Action, bp::bases<ActionBase>, std::shared_ptr<Action>> exposeAction(const char* name,
                                                                                 const char* doc) {
   bp::class_<Action, bp::bases<ActionBase>, std::shared_ptr<Action>> cls(name, doc, bp::no_init);
-  cls.def(
-         "calc", +[](Action& a, const DataPtr& d, const VectorXd& x, const VectorXd& u) { a.calc(d, x, u); })
-      .def(
-          "calc", +[](Action& a, const DataPtr& d, const VectorXd& x) { a.calc(d, x); })
-      .def(
-          "calcDiff",
-          +[](Action& a, const DataPtr& d, const VectorXd& x, const VectorXd& u) { a.calcDiff(d, x, u); })
-      .def(
-          "calcDiff", +[](Action& a, const DataPtr& d, const VectorXd& x) { a.calcDiff(d, x); })
+  cls.def("calc", &calc<Action>, (bp::arg("data"), bp::arg("x"), bp::arg("u")))
+      .def("calc", &calcTerminal<Action>, (bp::arg("data"), bp::arg("x")))
+      .def("calcDiff", &calcDiff<Action>, (bp::arg("data"), bp::arg("x"), bp::arg("u")))
+      .def("calcDiff", &calcDiffTerminal<Action>, (bp::arg("data"), bp::arg("x")))
       .def("createData", +[](Action& a) { return a.createData(); });
   bp::implicitly_convertible<std::shared_ptr<Action>, std::shared_ptr<ActionBase>>();
   return cls;
@@ -43,33 +102,10 @@ void exposeActions() {
       .add_property("ntheta", &StateInertial::ntheta)
       .def("zero", &StateInertial::zero)
       .def("rand", &StateInertial::rand)
-      .def(
-          "diff",
-          +[](const StateInertial& s, const VectorXd& a, const VectorXd& b) {
-            VectorXd dx(s.get_ndx());
-            s.diff(a, b, dx);
-            return dx;
-          })
-      .def(
-          "integrate",
-          +[](const StateInertial& s, const VectorXd& x, const VectorXd& dx) {
-            VectorXd out(s.get_nx());
-            s.integrate(x, dx, out);
-            return out;
-          })
-      .def(
-          "Jdiff",
-          +[](const StateInertial& s, const VectorXd& a, const VectorXd& b) {
-            MatrixXd first(s.get_ndx(), s.get_ndx()), second(first);
-            s.Jdiff(a, b, first, second, crocoddyl::both);
-            return bp::make_tuple(first, second);
-          })
-      .def(
-          "Jintegrate", +[](const StateInertial& s, const VectorXd& x, const VectorXd& dx) {
-            MatrixXd first(s.get_ndx(), s.get_ndx()), second(first);
-            s.Jintegrate(x, dx, first, second, crocoddyl::both);
-            return bp::make_tuple(first, second);
-          });
+      .def("diff", &difference, (bp::arg("x0"), bp::arg("x1")))
+      .def("integrate", &integrate, (bp::arg("x"), bp::arg("dx")))
+      .def("Jdiff", &differenceJacobians, (bp::arg("x0"), bp::arg("x1")))
+      .def("Jintegrate", &integrateJacobians, (bp::arg("x"), bp::arg("dx")));
   bp::implicitly_convertible<std::shared_ptr<StateInertial>, std::shared_ptr<State>>();
 
   bp::class_<WorkspacePool, std::shared_ptr<WorkspacePool>, boost::noncopyable>(

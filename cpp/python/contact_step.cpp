@@ -30,8 +30,14 @@ void checkSize(const VectorXd& value, int expected, const char* name) {
                                 std::to_string(value.size()) + ", expected " + std::to_string(expected));
 }
 
+void checkData(const ContactStep& step, const ContactStepData& data) {
+  if (!data.fits(step)) throw std::invalid_argument("ContactStep: data was made for another step");
+}
+
 void solve(const ContactStep& step, ContactStepData& data, const VectorXd& q, const VectorXd& v,
            const VectorXd& force, const VectorXd& slack, const VectorXd& theta) {
+  checkData(step, data);
+  checkSize(data.v_next, step.nv(), "data.v_next");
   checkSize(q, step.nq(), "q");
   checkSize(v, step.nv(), "v");
   checkSize(force, step.nv(), "force");
@@ -41,10 +47,14 @@ void solve(const ContactStep& step, ContactStepData& data, const VectorXd& q, co
 }
 
 void differentiate(const ContactStep& step, ContactStepData& data, const VectorXd& q, const VectorXd& v) {
+  checkData(step, data);
+  checkSize(q, step.nq(), "q");
+  checkSize(v, step.nv(), "v");
   step.differentiate(data, q, v);
 }
 
 bp::tuple impulseDerivatives(const ContactStep& step, const ContactStepData& data) {
+  checkData(step, data);
   MatrixXd dx(3 * step.ncontacts(), 2 * step.nv() + step.ntheta());
   MatrixXd du(3 * step.ncontacts(), step.nv() + 3 * step.ncontacts());
   step.impulseDerivatives(data, dx, du);

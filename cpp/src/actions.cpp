@@ -33,6 +33,7 @@ ActionContactStep::ActionContactStep(std::shared_ptr<StateInertial> state, std::
       measurement_(std::move(measurement)) {
   const int nv = step_->nv();
   checkSize(inertial_state_->model().nv, nv, "the velocity of the state");
+  if (!pool_->fits(*step_)) throw std::invalid_argument("ActionContactStep: pool was made for another step");
   checkSize(inertial_state_->ntheta(), step_->ntheta(), "theta of the state");
   checkSize(measurement_.configuration.size(), step_->nq(), "measured configuration");
   checkSize(measurement_.velocity.size(), nv, "measured velocity");

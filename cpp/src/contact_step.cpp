@@ -16,6 +16,8 @@ namespace {
 constexpr double kLiftMargin = 0.01;  ///< normal velocity left after a start was made feasible [m/s]
 constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease that a step must reach
 constexpr int kMaxHalvings = 40;
+constexpr int kPatience = 15;  ///< Newton iterations before the way through soft contact
+constexpr double kSoftening = 125.0, kSofteningStep = 5.0, kSoftTolerance = 1e-2;
 
 void check(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument("ContactStep: " + message);
@@ -47,7 +49,7 @@ ContactStep::ContactStep(const pin::Model& model, std::vector<ContactPoint> cont
     check(c.joint > 0 && c.joint < njoints,
           "contact on joint " + std::to_string(c.joint) + " of " + std::to_string(njoints));
     check(c.radius >= 0.0 && c.friction.minCoeff() > 0.0, "contact radius must be >= 0 and friction > 0");
-    potentials_.push_back(std::make_unique<SmoothedEllipticCone>(c.friction, settings_.kappa));
+    potentials_.push_back(std::make_unique<SmoothedEllipticCone>(c.friction));
   }
   for (auto body : bodies_) {
     check(body > 0 && body < njoints,
@@ -103,10 +105,14 @@ ContactStepData::ContactStepData(const ContactStep& step)
   parent_velocity_.resize(6, n);
 }
 
+bool ContactStepData::fits(const ContactStep& step) const {
+  return nv_ == step.nv() && nslack_ == 3 * step.ncontacts() && ntheta_ == step.ntheta() &&
+         log_cholesky_.size() == step.bodies().size();
+}
+
 void ContactStep::setKappa(double kappa) {
   check(kappa > 0.0, "kappa must be positive");
   settings_.kappa = kappa;
-  for (auto& potential : potentials_) potential->setKappa(kappa);
 }
 
 VectorXd ContactStep::nominalTheta(double ground_height) const {
@@ -126,23 +132,26 @@ void ContactStep::setParameters(ContactStepData& d, const ConstVectorRef& theta)
   d.ground_height_ = theta[ntheta() - 1];
 }
 
-void ContactStep::fail(ContactStepData& d) {
+bool ContactStep::fail(ContactStepData& d) {
   d.converged = false;
   d.v_next.setConstant(std::numeric_limits<double>::quiet_NaN());
   d.impulse.setConstant(std::numeric_limits<double>::quiet_NaN());
+  return false;
 }
 
 void ContactStep::solve(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
                         const ConstVectorRef& force, const ConstVectorRef& slack,
                         const ConstVectorRef& theta) const {
   d.iterations = 0;
-  if (!(q.allFinite() && v.allFinite() && force.allFinite() && slack.allFinite() && theta.allFinite()))
-    return fail(d);
+  if (!(q.allFinite() && v.allFinite() && force.allFinite() && slack.allFinite() && theta.allFinite())) {
+    fail(d);
+    return;
+  }
   if (!d.v_next.allFinite()) d.v_next = v;
   setParameters(d, theta);
   computeTerms(d, q, v, force, slack);
   makeFeasible(d);
-  newton(d);
+  minimise(d);
 }
 
 void ContactStep::computeTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
@@ -200,10 +209,10 @@ void ContactStep::makeFeasible(ContactStepData& d) const {
   for (int i = 0; i < ncontacts(); ++i) d.z[3 * i + 2] += lift;
 }
 
-double ContactStep::contactValue(const VectorXd& z) const {
+double ContactStep::contactValue(const ContactStepData& d, const VectorXd& z) const {
   double value = 0.0;
   for (int i = 0; i < ncontacts(); ++i)
-    value += potentials_[static_cast<size_t>(i)]->value(z.segment<3>(3 * i));
+    value += potentials_[static_cast<size_t>(i)]->value(z.segment<3>(3 * i), d.kappa_);
   return value;
 }
 
@@ -224,7 +233,7 @@ void ContactStep::updateGradient(ContactStepData& d) const {
   for (const auto& support : contact_supports_)
     for (int i : support.contacts) {
       Vector3d slope;
-      potentials_[static_cast<size_t>(i)]->derivatives(d.z.segment<3>(3 * i), slope,
+      potentials_[static_cast<size_t>(i)]->derivatives(d.z.segment<3>(3 * i), d.kappa_, slope,
                                                        d.curvature_[static_cast<size_t>(i)]);
       d.impulse.segment<3>(3 * i) = -slope;
       const auto& jacobian = d.jacobian_[static_cast<size_t>(i)];
@@ -254,10 +263,25 @@ void ContactStep::updateHessian(ContactStepData& d) const {
     }
 }
 
-void ContactStep::newton(ContactStepData& d) const {
-  d.converged = false;
+// From a far guess at a sharp contact Newton's method may take hundreds of damped steps. Where it does not
+// converge soon, it goes through soft contact instead.
+void ContactStep::minimise(ContactStepData& d) const {
   d.mass_velocity_.noalias() = d.mass_ * d.v_next;
-  for (; d.iterations < settings_.max_iterations; ++d.iterations) {
+  const double kappa = settings_.kappa;
+  d.converged = newton(d, kappa, settings_.tolerance, kPatience);
+  if (!d.converged && d.v_next.allFinite()) {
+    for (double soft = kappa / kSoftening; soft < kappa; soft *= kSofteningStep)
+      newton(d, soft, kSoftTolerance, kPatience);
+    d.converged = newton(d, kappa, settings_.tolerance, settings_.max_iterations - d.iterations);
+  }
+  d.kappa_ = kappa;
+  if (d.v_next.allFinite()) updateGradient(d);  // impulses and curvature at the result
+}
+
+bool ContactStep::newton(ContactStepData& d, double kappa, double tolerance, int max_iterations) const {
+  d.kappa_ = kappa;
+  for (int iteration = 0; iteration < max_iterations; ++iteration) {
+    ++d.iterations;
     updateGradient(d);
     updateHessian(d);
     if (!d.factor_.compute(d.hessian_)) return fail(d);
@@ -266,18 +290,10 @@ void ContactStep::newton(ContactStepData& d) const {
     const double decrement = -d.gradient_.dot(d.newton_);
     if (!std::isfinite(decrement)) return fail(d);
     applyJacobian(d, d.newton_, d.dz_);
-    const bool last = settings_.kappa * decrement < settings_.tolerance;
-    if (!lineSearch(d, decrement)) {
-      d.converged = last;  // the decrease is below rounding
-      break;
-    }
-    if (last) {
-      d.converged = true;
-      ++d.iterations;
-      break;
-    }
+    const bool last = kappa * decrement < tolerance;
+    if (!lineSearch(d, decrement) || last) return last;
   }
-  updateGradient(d);  // impulses and curvature at the result
+  return false;
 }
 
 // Backtracking on the potential. The quadratic part is exact, so that only the difference of the contact and
@@ -286,11 +302,11 @@ bool ContactStep::lineSearch(ContactStepData& d, double decrement) const {
   d.mass_newton_.noalias() = d.mass_ * d.newton_;
   const double linear = d.newton_.dot(d.mass_velocity_ - d.momentum_);
   const double quadratic = 0.5 * d.mass_newton_.dot(d.newton_);
-  const double start = contactValue(d.z) + frictionValue(d, 0.0);
+  const double start = contactValue(d, d.z) + frictionValue(d, 0.0);
   double step = 1.0;
   for (int halving = 0; halving < kMaxHalvings; ++halving, step *= 0.5) {
     d.z_trial_ = d.z + step * d.dz_;
-    const double contact = contactValue(d.z_trial_);
+    const double contact = contactValue(d, d.z_trial_);
     if (!std::isfinite(contact)) continue;
     const double change = step * (linear + step * quadratic) + contact + frictionValue(d, step) - start;
     if (change <= -kSufficient * step * decrement + 1e-14) {

@@ -106,9 +106,6 @@ class GroundHeightConfig(Section):
     std: Meters = Field(0.05, gt=0)
     """Prior standard deviation of the height [m]."""
 
-    start: Literal["auto", "initial"] = "auto"
-    """Where the solve starts: at a height found from the measured feet ("auto"), or at `initial`."""
-
 
 class SolverConfig(Section):
     """The optimiser."""

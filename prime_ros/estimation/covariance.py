@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
@@ -101,7 +101,7 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     Returns:
         Two arrays of shape (K, C) [-].
     """
-    probability = norm.cdf((force_W[..., 2] - threshold) / std[..., 2])
+    probability = ndtr((force_W[..., 2] - threshold) / std[..., 2])
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
@@ -150,10 +150,10 @@ def sensor_reports(solution: Solution, nv: int) -> dict[str, SensorReport]:
         "gyroscope": velocity.report(slice(3, 6), "rad/s"),
         "joint velocity": velocity.report(slice(6, nv), "rad/s"),
         "joint torque": control.report(slice(6, nv), "Nm"),
-        "disturbance force": control.report(slice(0, 3), "N"),
-        "disturbance moment": control.report(slice(3, 6), "Nm"),
-        "slack tangential": control.report(np.setdiff1d(slack, normal), "m/s"),
-        "slack normal": control.report(normal, "m/s"),
+        "disturbance force": control.report(slice(0, 3), "N", measured=False),
+        "disturbance moment": control.report(slice(3, 6), "Nm", measured=False),
+        "slack tangential": control.report(np.setdiff1d(slack, normal), "m/s", measured=False),
+        "slack normal": control.report(normal, "m/s", measured=False),
     }
     return {name: report for name, report in reports.items() if report.count}
 
@@ -166,7 +166,7 @@ class _Channels:
     weight: Array
     leverage: Array
 
-    def report(self, rows: slice | NDArray[np.int64], unit: str) -> SensorReport:
+    def report(self, rows: slice | NDArray[np.int64], unit: str, measured: bool = True) -> SensorReport:
         residual, used = self.residual[rows], self.weight[rows] > 0.0
         count = int(used.sum())
         return SensorReport(
@@ -175,4 +175,5 @@ class _Channels:
             chi_square=float((self.weight[rows] * residual**2).sum()),
             rms_residual=float(np.sqrt((residual[used] ** 2).mean())) if count else float("nan"),
             unit=unit,
+            measured=measured,
         )

@@ -80,6 +80,8 @@ class SensorReport:
     rms_residual: float
     """Root mean square residual, in `unit`."""
     unit: str
+    measured: bool = True
+    """False for what the model had to invent (disturbance, slack): its std is a setting, not a sensor's noise."""
 
     @property
     def chi_square_per_dof(self) -> float:

@@ -84,7 +84,7 @@ def solve_gauss_newton(solver: _core.GaussNewton, config: EstimatorConfig, repor
             report(Progress(number, len(kappas), kappa, total + iterations, last.cost, last.largest_gap))
             converged = _converged(last, config) if final else _settled(last)
         total += iterations
-        if last is not None:
+        if last is not None and iterations:
             stages.append(StageReport(kappa, iterations, last.cost, last.largest_gap, converged))
     return _certificate(last, tuple(stages), total, config)
 

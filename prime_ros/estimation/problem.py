@@ -64,7 +64,7 @@ def build_problem(measurements: KnotMeasurements, robot: Robot, config: Estimato
     """
     step = contact_step(robot, config)
     q, v = measured_trajectory(measurements)
-    height = start_height(q, robot, config)
+    height = start_height(q, robot)
     theta = np.asarray(step.nominal_theta(height))
     states = np.vstack([q.T, v.T, np.repeat(theta[:, None], len(q), axis=1)])
     prior = np.concatenate([q[0], v[0], theta])
@@ -124,14 +124,12 @@ def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
     return q, np.hstack([linear_B, m.base_angular_velocity_B, m.joint_velocity])
 
 
-def start_height(q: Array, robot: Robot, config: EstimatorConfig) -> float:
+def start_height(q: Array, robot: Robot) -> float:
     """Height of the ground to start from [m].
 
     The median height of the lowest contact over the recording: right for a robot that stands on something
     most of the time. The prior mean is no good start: feet in the ground are harmless, feet in the air are not.
     """
-    if config.ground_height.start == "initial":
-        return config.ground_height.initial
     data = robot.model.createData()
     lowest = np.empty(len(q))
     for k, configuration in enumerate(q):

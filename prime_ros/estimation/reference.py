@@ -15,7 +15,7 @@ from prime_ros.estimation.estimate import Certificate, StageReport
 from prime_ros.estimation.problem import Problem
 from prime_ros.estimation.progress import Progress, Report
 
-STOP = 1e-2  # expected decrease of the cost at which FDDP stops; the certificate judges the result
+STOP = 0.1  # expected decrease of the cost at which FDDP stops, in units of what the certificate allows
 
 
 class _Callback(crocoddyl.CallbackAbstract):
@@ -61,12 +61,12 @@ def solve_fddp(
     """
     shooting = shooting_problem(problem)
     solver = crocoddyl.SolverFDDP(shooting)
-    solver.th_stop = STOP
     state = shooting.runningModels[0].state
     xs = [problem.prior, *problem.states.T]
     us = [state.diff(problem.prior, problem.states[:, 0]), *problem.controls.T]
     stages: list[StageReport] = []
     total, kappas = 0, config.contact.kappa_stages
+    cost = float(evaluator.evaluate().cost)
     for number, kappa in enumerate(kappas, start=1):
         problem.step.kappa = kappa
         before = total
@@ -76,14 +76,13 @@ def solve_fddp(
             total += 1
             report(Progress(number, len(kappas), kappa, total, cost, gap))
 
+        solver.th_stop = STOP * config.solver.cost_tolerance * cost
         solver.setCallbacks([_Callback(tell)])
         solver.solve(xs, us, max(1, config.solver.max_iterations - total), False, 1e-9)
         xs, us = list(solver.xs), list(solver.us)
-        stages.append(
-            StageReport(
-                kappa, total - before, float(solver.cost), float(solver.ffeas), bool(solver.isFeasible)
-            )
-        )
+        cost = float(solver.cost)
+        gap, feasible = float(solver.ffeas), bool(solver.isFeasible)
+        stages.append(StageReport(kappa, total - before, cost, gap, feasible))
     evaluator.set_kappa(kappas[-1])
     evaluator.set_trajectory(np.array(xs[1:]).T, np.array(us[1:]).T)
     return _certificate(evaluator, stages, total, config)

@@ -28,6 +28,7 @@ from prime_ros.measurements.weights import Average, box, interpolation, triangle
 from prime_ros.robot import Robot
 
 MIN_KNOTS = 3
+MAX_MISSING_TORQUE = 0.5  # share of the knots; forces and inertia are found through the torques
 
 Window = Callable[[Stamps, Stamps, int, int], Average]
 
@@ -68,8 +69,8 @@ def align(recording: Recording, robot: Robot, config: EstimatorConfig) -> KnotMe
         Measurements at the knots.
 
     Raises:
-        MeasurementError: If a joint of the robot or a whole stream is missing, or the streams have too
-            little time in common.
+        MeasurementError: If a joint of the robot, a whole stream or most torques of a joint are missing, or
+            the streams have too little time in common.
     """
     streams = _clean(recording, robot, config)
     grid = _grid(streams, config)
@@ -77,6 +78,7 @@ def align(recording: Recording, robot: Robot, config: EstimatorConfig) -> KnotMe
     position, std_position = _averaged(joints.stamp_ns, joints.position, noise.joint_position, grid, _at_knot)
     velocity, std_velocity = _averaged(joints.stamp_ns, joints.velocity, noise.joint_velocity, grid, box)
     torque, std_torque = _averaged(joints.stamp_ns, joints.torque, noise.joint_torque, grid, triangle)
+    _require_torque(std_torque[:-1], robot)
     rate, std_rate = _base_rate(streams.imu, robot, grid)
     poses = at_knots(streams.mocap, robot.T_BM, grid.stamp_ns, grid.dt_ns)
     std_base_position, std_base_rotation = _pose_std(poses, robot)
@@ -166,6 +168,21 @@ def _averaged(
         mean[:, columns] = filled_in(average.of(values[pattern][:, columns]), average.covered)
         std[:, columns] = average.noise_gain[:, None] * noise[columns]
     return mean, std
+
+
+def _require_torque(std: Floats, robot: Robot) -> None:
+    """Without torques, forces and inertia would be guesses with a small standard deviation."""
+    missing = np.isinf(std).mean(axis=0)
+    poor = [
+        f"{name} ({share:.0%} missing)"
+        for name, share in zip(robot.joint_names, missing, strict=True)
+        if share > MAX_MISSING_TORQUE
+    ]
+    if poor:
+        raise MeasurementError(
+            f"got too few joint torques: {', '.join(poor)}; expected them at more than "
+            f"{1 - MAX_MISSING_TORQUE:.0%} of the knots. Record the torque as JointState.effort (or joint_torque in a table)"
+        )
 
 
 def _at_knot(stamp_ns: Stamps, knot_ns: Stamps, dt_ns: int, max_gap_ns: int) -> Average:

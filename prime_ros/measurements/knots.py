@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prime_ros.measurements.cleaning import StreamDiagnostics
@@ -21,6 +22,24 @@ class AlignmentDiagnostics:
     """Recorded joints that the robot does not have."""
     notes: tuple[str, ...] = ()
     """What the user should know."""
+
+    def warnings(self) -> Iterator[str]:
+        """One line for everything that was dropped, ignored or missing."""
+        yield from self.notes
+        for name, stream in self.streams.items():
+            dropped = {
+                "duplicate stamps": stream.duplicate_stamps,
+                "backward stamps": stream.backward_stamps,
+                "not finite": stream.non_finite,
+            }
+            found = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+            if found:
+                yield f"{name}: left out of {stream.read} samples: {found}"
+        for channel, count in self.knots_without.items():
+            if count:
+                yield f"{channel}: not measured at {count} knots"
+        if self.ignored_joints:
+            yield f"joints that the robot does not have: {', '.join(self.ignored_joints)}"
 
 
 @dataclass(frozen=True)

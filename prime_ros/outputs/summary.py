@@ -92,7 +92,7 @@ def noise_advice(sensors: Mapping[str, SensorReport]) -> Iterator[str]:
     low, high = CHI_SQUARE_RANGE
     for name, report in sensors.items():
         ratio = report.chi_square_per_dof
-        if not isfinite(ratio) or low <= ratio <= high:
+        if not report.measured or not isfinite(ratio) or low <= ratio <= high:
             continue
         factor = f"multiply its noise std by {np.sqrt(ratio):.2f}"
         if ratio > high:

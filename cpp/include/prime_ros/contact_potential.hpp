@@ -11,29 +11,27 @@ namespace prime_ros {
 
 /// Convex potential l(z) of the velocity z = (tangential x, tangential y, normal) [m/s] of one contact point.
 ///
-/// The contact impulse is lambda = -grad l(z) [N s]. A potential is +infinity outside an open convex domain
-/// that holds every z with a large enough normal component, so that a strictly feasible point can always be
-/// reached by `lift`.
+/// The contact impulse is lambda = -grad l(z) [N s]; kappa [1/J] is the sharpness of the smoothing: the
+/// larger, the closer to rigid contact. The domain does not depend on kappa. A potential is +infinity outside
+/// an open convex domain that holds every z with a large enough normal component, so that a strictly feasible
+/// point can always be reached by `lift`.
 class ContactPotential {
  public:
   virtual ~ContactPotential() = default;
 
   /// l(z) [J]; +infinity outside the domain.
-  virtual double value(const Eigen::Vector3d& z) const = 0;
+  virtual double value(const Eigen::Vector3d& z, double kappa) const = 0;
 
   /// Gradient [N s] and Hessian [kg] at a point of the domain.
-  virtual void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient,
+  virtual void derivatives(const Eigen::Vector3d& z, double kappa, Eigen::Vector3d& gradient,
                            Eigen::Matrix3d& hessian) const = 0;
 
   /// Change of the gradient with the friction coefficients (columns) [N s].
-  virtual Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z) const = 0;
+  virtual Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z, double kappa) const = 0;
 
   /// Smallest amount [m/s] to add to the normal velocity so that z reaches the closure of the domain (<= 0
   /// inside).
   virtual double lift(const Eigen::Vector3d& z) const = 0;
-
-  /// Sets the sharpness of the smoothing [1/J]: the larger, the closer to rigid contact.
-  virtual void setKappa(double kappa) = 0;
 };
 
 /// Log-barrier of the elliptic friction cone in velocity space (PRIME, eq. of the smoothed contact;
@@ -43,26 +41,25 @@ class ContactPotential {
 class SmoothedEllipticCone final : public ContactPotential {
  public:
   /// @param friction  Coulomb coefficients along the two tangential axes [-], positive.
-  SmoothedEllipticCone(const Eigen::Vector2d& friction, double kappa)
-      : metric_(-friction[0] * friction[0], -friction[1] * friction[1], 1.0), friction_(friction),
-        kappa_(kappa) {}
+  explicit SmoothedEllipticCone(const Eigen::Vector2d& friction)
+      : metric_(-friction[0] * friction[0], -friction[1] * friction[1], 1.0), friction_(friction) {}
 
-  double value(const Eigen::Vector3d& z) const override {
+  double value(const Eigen::Vector3d& z, double kappa) const override {
     const double s = margin(z);
-    return z[2] > 0.0 && s > 0.0 ? -std::log(s) / kappa_ : std::numeric_limits<double>::infinity();
+    return z[2] > 0.0 && s > 0.0 ? -std::log(s) / kappa : std::numeric_limits<double>::infinity();
   }
 
-  void derivatives(const Eigen::Vector3d& z, Eigen::Vector3d& gradient,
+  void derivatives(const Eigen::Vector3d& z, double kappa, Eigen::Vector3d& gradient,
                    Eigen::Matrix3d& hessian) const override {
-    const double scale = 2.0 / (kappa_ * margin(z));
+    const double scale = 2.0 / (kappa * margin(z));
     const Eigen::Vector3d half_slope = metric_.cwiseProduct(z);
     gradient = -scale * half_slope;
-    hessian.noalias() = (kappa_ * scale * scale) * half_slope * half_slope.transpose();
+    hessian.noalias() = (kappa * scale * scale) * half_slope * half_slope.transpose();
     hessian.diagonal() -= scale * metric_;
   }
 
-  Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z) const override {
-    const double s = margin(z), scale = 2.0 / (kappa_ * s);
+  Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z, double kappa) const override {
+    const double s = margin(z), scale = 2.0 / (kappa * s);
     const Eigen::Vector3d half_slope = metric_.cwiseProduct(z);
     Eigen::Matrix<double, 3, 2> d;
     for (int i = 0; i < 2; ++i) {
@@ -77,14 +74,11 @@ class SmoothedEllipticCone final : public ContactPotential {
     return friction_.cwiseProduct(z.head<2>()).norm() - z[2];
   }
 
-  void setKappa(double kappa) override { kappa_ = kappa; }
-
  private:
   double margin(const Eigen::Vector3d& z) const { return z.dot(metric_.cwiseProduct(z)); }
 
   Eigen::Vector3d metric_;  ///< diagonal of the quadratic form of the cone
   Eigen::Vector2d friction_;
-  double kappa_;
 };
 
 }  // namespace prime_ros

@@ -59,6 +59,9 @@ class ContactStepData {
   /// (tangent as in pinocchio::integrate), v, generalised force, contact slack, parameters.
   RowMatrixXd sensitivity;
 
+  /// Whether it was made for a step of these sizes.
+  bool fits(const ContactStep& step) const;
+
   auto dq() const { return sensitivity.leftCols(nv_); }
   auto dv() const { return sensitivity.middleCols(nv_, nv_); }
   auto df() const { return sensitivity.middleCols(2 * nv_, nv_); }
@@ -70,7 +73,7 @@ class ContactStepData {
   int nv_, nslack_, ntheta_;
   pinocchio::Model model_;  ///< private copy: its inertias follow theta
   pinocchio::Data data_;
-  double ground_height_ = 0.0;
+  double ground_height_ = 0.0, kappa_ = 0.0;
   std::vector<Vector10d> log_cholesky_;
   RowMatrixXd mass_, hessian_;  ///< of the Hessian only the lower triangle
   VectorXd momentum_, mass_velocity_, gradient_, newton_, mass_newton_, acceleration_, z_free_, z_trial_, dz_;
@@ -149,16 +152,17 @@ class ContactStep {
   void contactJacobians(ContactStepData& d) const;
   void applyJacobian(const ContactStepData& d, const VectorXd& velocity, VectorXd& out) const;
   void makeFeasible(ContactStepData& d) const;
-  void newton(ContactStepData& d) const;
+  void minimise(ContactStepData& d) const;
+  bool newton(ContactStepData& d, double kappa, double tolerance, int max_iterations) const;
   bool lineSearch(ContactStepData& d, double decrement) const;
-  double contactValue(const VectorXd& z) const;
+  double contactValue(const ContactStepData& d, const VectorXd& z) const;
   double frictionValue(const ContactStepData& d, double step) const;
   void updateGradient(ContactStepData& d) const;
   void updateHessian(ContactStepData& d) const;
   void reactionForces(ContactStepData& d) const;
   void addContactConfigurationTerms(ContactStepData& d, const Support& support) const;
   void parameterDerivatives(ContactStepData& d) const;
-  static void fail(ContactStepData& d);
+  static bool fail(ContactStepData& d);
 
   pinocchio::Model model_;
   std::vector<ContactPoint> contacts_;

@@ -31,6 +31,7 @@ class WorkspacePool {
     return *data_[i];
   }
 
+  bool fits(const ContactStep& step) const { return data_.front()->fits(step); }
   int size() const { return static_cast<int>(data_.size()); }
 
  private:
