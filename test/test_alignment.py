@@ -212,11 +212,22 @@ def test_a_single_bad_sample_is_bridged():
 
 def test_a_channel_that_was_never_measured_is_named():
     whole = go2_recording()
+    velocity = whole.joints.velocity.copy()
+    velocity[:, 2] = np.nan
+    knots = align(replace(whole, joints=replace(whole.joints, velocity=velocity)), GO2, CONFIG)
+    assert knots.diagnostics.notes == (f"joint_velocity: never measured for {GO2.joint_names[2]}",)
+    assert knots.diagnostics.notes[0] in list(knots.diagnostics.warnings())
+    assert not knots.joint_velocity[:, 2].any()
+
+
+def test_a_joint_whose_torque_is_mostly_missing_is_refused():
+    whole = go2_recording()
     torque = whole.joints.torque.copy()
-    torque[:, 2] = np.nan
-    knots = align(replace(whole, joints=replace(whole.joints, torque=torque)), GO2, CONFIG)
-    assert knots.diagnostics.notes == (f"joint_torque: never measured for {GO2.joint_names[2]}",)
-    assert not knots.joint_torque[:, 2].any()
+    torque[: len(torque) * 2 // 3, 2] = np.nan
+    with pytest.raises(
+        MeasurementError, match=rf"too few joint torques: {GO2.joint_names[2]} \(6\d% missing\)"
+    ):
+        align(replace(whole, joints=replace(whole.joints, torque=torque)), GO2, CONFIG)
 
 
 def test_a_pause_of_all_joints_masks_the_knots_it_touches():

@@ -43,8 +43,9 @@ def command(recording: Path, out: Path, *options: str) -> list[str]:
 
 
 def prime_solve(recording: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    # From the root folder: beside the sources, "python -m" would take the package without its compiled core.
     return subprocess.run(
-        command(recording, out, *options), capture_output=True, text=True, timeout=120, check=False
+        command(recording, out, *options), capture_output=True, text=True, timeout=120, check=False, cwd="/"
     )
 
 
@@ -147,7 +148,7 @@ def test_interrupted_solve_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     slow = ("--set", "dt=0.004", "--set", "solver.threads=1")
     solving = subprocess.Popen(
-        command(BAG, tmp_path / "results", *slow), stdout=subprocess.DEVNULL, stderr=theirs
+        command(BAG, tmp_path / "results", *slow), stdout=subprocess.DEVNULL, stderr=theirs, cwd="/"
     )
     os.close(theirs)
     try:

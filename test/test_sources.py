@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import shutil
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -208,15 +207,12 @@ def test_what_is_no_recording_is_refused(tmp_path, name, words):
 # --- the bundled recording ---------------------------------------------------------------------------------
 
 
-def test_the_bundled_recording_is_complete_and_quick_to_load():
-    start = time.perf_counter()
+def test_the_bundled_recording_is_complete_and_small():
     whole = load(BAG)
-    seconds = time.perf_counter() - start
     knots = align(whole, load_robot("go2"), load_estimator_config("pfie"))
     assert whole.duration == pytest.approx(9.998)
     assert set(knots.diagnostics.knots_without.values()) == {0}
     assert sum(file.stat().st_size for file in BAG.iterdir()) < 4_000_000
-    assert seconds < 3.0  # half a second on an idle core
 
 
 def test_the_truth_beside_the_bundled_recording_belongs_to_it():

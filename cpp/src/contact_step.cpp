@@ -268,11 +268,12 @@ void ContactStep::updateHessian(ContactStepData& d) const {
 void ContactStep::minimise(ContactStepData& d) const {
   d.mass_velocity_.noalias() = d.mass_ * d.v_next;
   const double kappa = settings_.kappa;
-  d.converged = newton(d, kappa, settings_.tolerance, kPatience);
+  const auto budget = [&](int most) { return std::min(most, settings_.max_iterations - d.iterations); };
+  d.converged = newton(d, kappa, settings_.tolerance, budget(kPatience));
   if (!d.converged && d.v_next.allFinite()) {
     for (double soft = kappa / kSoftening; soft < kappa; soft *= kSofteningStep)
-      newton(d, soft, kSoftTolerance, kPatience);
-    d.converged = newton(d, kappa, settings_.tolerance, settings_.max_iterations - d.iterations);
+      newton(d, soft, kSoftTolerance, budget(kPatience));
+    d.converged = newton(d, kappa, settings_.tolerance, budget(settings_.max_iterations));
   }
   d.kappa_ = kappa;
   if (d.v_next.allFinite()) updateGradient(d);  // impulses and curvature at the result

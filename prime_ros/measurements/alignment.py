@@ -181,7 +181,8 @@ def _require_torque(std: Floats, robot: Robot) -> None:
     if poor:
         raise MeasurementError(
             f"got too few joint torques: {', '.join(poor)}; expected them at more than "
-            f"{1 - MAX_MISSING_TORQUE:.0%} of the knots. Record the torque as JointState.effort (or joint_torque in a table)"
+            f"{1 - MAX_MISSING_TORQUE:.0%} of the knots. Record the torque as JointState.effort, or as "
+            "joint_torque in a table"
         )
 
 

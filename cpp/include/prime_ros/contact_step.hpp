@@ -38,7 +38,7 @@ struct StepSettings {
   VectorXd friction;                ///< Coulomb joint friction, size nv [Nm]; zero for the base
   double friction_velocity = 0.05;  ///< width of the pseudo-Huber friction potential [rad/s]
   double tolerance = 1e-8;  ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
-  int max_iterations = 60;  ///< of Newton's method
+  int max_iterations = 100;  ///< of Newton's method
 };
 
 class ContactStep;
