@@ -59,8 +59,9 @@ void exposeBenchmark() {
   bp::def("benchmark_rnea_derivatives", &benchmarkRneaDerivatives,
           (bp::arg("model"), bp::arg("q"), bp::arg("v"), bp::arg("a")),
           "Seconds per call of pinocchio::computeRNEADerivatives, in one pass over the columns.");
-  bp::def("benchmark_condense", &benchmarkCondense, (bp::arg("sweep"), bp::arg("luu"), bp::arg("lu")),
-          "Seconds per step to condense all steps of a sweep anew with the given control costs, (nu, steps).");
+  bp::def(
+      "benchmark_condense", &benchmarkCondense, (bp::arg("sweep"), bp::arg("luu"), bp::arg("lu")),
+      "Seconds per step to condense all steps of a sweep anew with the given control costs, (nu, steps).");
 }
 
 }  // namespace python

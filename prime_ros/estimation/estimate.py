@@ -81,7 +81,7 @@ class SensorReport:
     """Root mean square residual, in `unit`."""
     unit: str
     measured: bool = True
-    """False for what the model had to invent (disturbance, slack): its std is a setting, not a sensor's noise."""
+    """False for what the model had to invent (disturbance, slack): its std is a setting, not sensor noise."""
 
     @property
     def chi_square_per_dof(self) -> float:

@@ -134,5 +134,6 @@ def _reason(last: _core.IterationReport, converged: bool, config: EstimatorConfi
         return f"no step lowered the merit (damping {last.damping:.1e})"
     return (
         f"stopped after {config.solver.max_iterations} iterations with a largest gap of "
-        f"{last.largest_gap:.1e} and a relative change of the cost of {last.relative_change:.1e}; raise solver.max_iterations"
+        f"{last.largest_gap:.1e} and a relative change of the cost of {last.relative_change:.1e}; "
+        "raise solver.max_iterations"
     )

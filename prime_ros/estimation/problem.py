@@ -128,7 +128,8 @@ def start_height(q: Array, robot: Robot) -> float:
     """Height of the ground to start from [m].
 
     The median height of the lowest contact over the recording: right for a robot that stands on something
-    most of the time. The prior mean is no good start: feet in the ground are harmless, feet in the air are not.
+    most of the time. The prior mean is no good start: feet in the ground are harmless, feet in the air are
+    not.
     """
     data = robot.model.createData()
     lowest = np.empty(len(q))

@@ -152,19 +152,23 @@ def _contact_table(estimate: Estimate) -> Table:
 
 
 def _sensor_table(sensors: Mapping[str, SensorReport]) -> Table:
-    low, high = CHI_SQUARE_RANGE
     table = Table(title="Sensors: residuals against stated noise", title_justify="left")
     for heading in ("sensor", "samples", "rms residual", "chi-square/dof", ""):
         table.add_column(heading, justify="left" if heading in ("sensor", "") else "right")
     for name, report in sensors.items():
         ratio = report.chi_square_per_dof
-        flag = (
-            "[green]ok[/]" if low <= ratio <= high else "[yellow]low[/]" if ratio < low else "[yellow]high[/]"
-        )
+        flag = _flag(ratio) if report.measured else "setting"
         shown = (f"{ratio:.2f}", flag) if isfinite(ratio) else ("-", "not used")
         residual = f"{report.rms_residual:.3g} {report.unit}" if report.count else "-"
         table.add_row(escape(name), str(report.count), escape(residual), *shown)
     return table
+
+
+def _flag(ratio: float) -> str:
+    low, high = CHI_SQUARE_RANGE
+    if low <= ratio <= high:
+        return "[green]ok[/]"
+    return "[yellow]low[/]" if ratio < low else "[yellow]high[/]"
 
 
 def _print_timing(timing: Mapping[str, float], length: float, console: Console) -> None:
