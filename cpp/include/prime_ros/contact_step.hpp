@@ -37,7 +37,7 @@ struct StepSettings {
                      ///< for the base
   VectorXd friction;                ///< Coulomb joint friction, size nv [Nm]; zero for the base
   double friction_velocity = 0.05;  ///< width of the pseudo-Huber friction potential [rad/s]
-  double tolerance = 1e-8;  ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
+  double tolerance = 1e-8;   ///< on kappa times the squared Newton decrement [-]: the scale of the barrier
   int max_iterations = 100;  ///< of Newton's method
 };
 
