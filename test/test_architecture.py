@@ -119,7 +119,7 @@ print("done")
 
 def test_everything_but_the_nodes_works_without_ros() -> None:
     arguments = [sys.executable, "-c", WITHOUT_ROS, ROS_MODULE.pattern, str(BAG)]
-    result = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False, cwd="/")
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
 
 

@@ -51,7 +51,9 @@ def test_help_loads_nothing_heavy() -> None:
         "except SystemExit: pass\n"
         "sys.exit(str(sorted({'numpy', 'pinocchio', 'rosbags'} & set(sys.modules)) or 0))"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd="/"
+    )
     assert result.stderr == "0\n"
 
 
