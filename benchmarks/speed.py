@@ -33,7 +33,7 @@ SWEEP_KNOTS = (100, 1000)
 JUDGED_GUESS = "measured"
 SOLVE_ROUNDS = 3
 MEMORY_KNOTS = (1000, 4000)
-OWN_SWEEP = ("condense", "backward")  # what a backward pass does; the step is the forward pass
+OWN_SWEEP = ("control cost", "backward")  # what a backward pass does; the step is the forward pass
 
 Times = Mapping[str, Floats]
 

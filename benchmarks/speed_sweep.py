@@ -33,13 +33,13 @@ class SweepPair:
     """Arguments of `Sweep.set_step`."""
 
     def timers(self) -> dict[str, Callable[[], float]]:
-        """Timers [s per knot]."""
+        """Timers [s per knot]. The backward sweep after new control costs includes condensing them."""
         count = len(self.steps)
         luu = np.array([arguments[LUU] for arguments in self.steps]).T.copy(order="F")
         lu = np.array([arguments[LUU + 1] for arguments in self.steps]).T.copy(order="F")
         return {
             "crocoddyl": lambda: processor_time(self.crocoddyl_solver.backwardPass) / count,
-            "condense": lambda: _core.benchmark_condense(self.sweep, luu, lu),
+            "control cost": lambda: _core.benchmark_control_cost(self.sweep, luu, lu),
             "backward": lambda: processor_time(self.sweep.backward) / count,
             "solve": lambda: processor_time(self.sweep.solve) / count,
         }

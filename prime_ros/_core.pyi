@@ -393,8 +393,8 @@ def benchmark_step(
 ) -> float:
     """Seconds per contact step with all derivatives, over the columns of q (nq, N), v (nv, N), ..."""
 
-def benchmark_condense(sweep: Sweep, luu: Array, lu: Array) -> float:
-    """Seconds per step to condense all steps anew with control costs luu, lu (nu, steps)."""
+def benchmark_control_cost(sweep: Sweep, luu: Array, lu: Array) -> float:
+    """Seconds per step to set all control costs luu, lu (nu, steps), so that the next sweep condenses."""
 
 def benchmark_rnea_derivatives(model: pinocchio.Model, q: Array, v: Array, a: Array) -> float:
     """Seconds per call of pinocchio::computeRNEADerivatives, over the columns of q, v and a."""

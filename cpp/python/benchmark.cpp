@@ -43,7 +43,7 @@ double benchmarkRneaDerivatives(const pinocchio::Model& model, const MatrixXd& q
   return perColumn(start, q.cols());
 }
 
-double benchmarkCondense(sweeps::Sweep& sweep, const MatrixXd& luu, const MatrixXd& lu) {
+double benchmarkControlCost(sweeps::Sweep& sweep, const MatrixXd& luu, const MatrixXd& lu) {
   const auto start = Clock::now();
   for (int k = 0; k < sweep.steps(); ++k) sweep.set_control_cost(k, luu.col(k).data(), lu.col(k).data());
   return perColumn(start, sweep.steps());
@@ -59,9 +59,8 @@ void exposeBenchmark() {
   bp::def("benchmark_rnea_derivatives", &benchmarkRneaDerivatives,
           (bp::arg("model"), bp::arg("q"), bp::arg("v"), bp::arg("a")),
           "Seconds per call of pinocchio::computeRNEADerivatives, in one pass over the columns.");
-  bp::def(
-      "benchmark_condense", &benchmarkCondense, (bp::arg("sweep"), bp::arg("luu"), bp::arg("lu")),
-      "Seconds per step to condense all steps of a sweep anew with the given control costs, (nu, steps).");
+  bp::def("benchmark_control_cost", &benchmarkControlCost, (bp::arg("sweep"), bp::arg("luu"), bp::arg("lu")),
+          "Seconds per step to set all control costs, (nu, steps), so that the next sweep condenses anew.");
 }
 
 }  // namespace python

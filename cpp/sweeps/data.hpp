@@ -23,6 +23,9 @@ struct Sweep::Data {
   ArrivalFactors& factors(int k) { return memory.factors[storage.arrival_factors ? k : 0]; }
   double* dx(int k) const { return memory.solution_dx + static_cast<std::size_t>(k) * dimensions.ndx(); }
   double* du(int k) const { return memory.solution_du + static_cast<std::size_t>(k) * dimensions.nu; }
+  /// Condenses step k unless that was done since it was set: here, not there, as a sweep needs it near
+  /// anyway.
+  void condense(int k);
   /// What is known of the input of step k and the cost of knot k.
   Outcome input_state(int k) const;
 

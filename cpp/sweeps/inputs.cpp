@@ -74,7 +74,7 @@ void Sweep::set_step(int k, const StepInput& input) {
     const double *from = input.B + j * input.ldb, scale = step.inverse_root[j];
     for (int i = 0; i < s.nv; ++i) step.B[j * s.square + i] = scale * from[i];
   }
-  data_->kernels.condense(s, step);
+  step.condensed = false;
 }
 
 void Sweep::set_control_cost(int k, const double* luu, const double* lu) {
@@ -86,9 +86,10 @@ void Sweep::set_control_cost(int k, const double* luu, const double* lu) {
   store_control_cost(s, luu, lu, step);
   for (int j = 0; j < s.nu; ++j) {
     const double ratio = step.inverse_root[j] / before[j];
+    if (ratio == 1.0) continue;
     for (int i = 0; i < s.nv; ++i) step.B[j * s.square + i] *= ratio;
   }
-  data_->kernels.condense(s, step);
+  step.condensed = false;
 }
 
 void Sweep::set_cost(int k, const double* diagonal, const double* base_block, const double* gradient) {

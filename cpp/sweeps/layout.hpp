@@ -50,6 +50,7 @@ struct StepData {
   double* policy;        // (n, columns + square): [Z T], T = P^-T R, so that mu = T'Z dx
   Outcome model_state;   // of the numbers in A, B, c, fq, Jq, Jv
   Outcome cost_state;    // of luu, lu
+  bool condensed;        // S and the column d of A belong to the numbers above
 };
 
 /// Cost of one knot.

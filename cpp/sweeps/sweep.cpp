@@ -44,6 +44,12 @@ void Sweep::Data::require(bool condition, const char* what) const {
   if (!condition) throw std::logic_error(std::string("sweep: ") + what);
 }
 
+void Sweep::Data::condense(int k) {
+  StepData& step = memory.steps[k];
+  if (!step.condensed) kernels.condense(layout, step);
+  step.condensed = true;
+}
+
 Outcome Sweep::Data::input_state(int k) const {
   const StepData& step = memory.steps[k];
   for (Outcome state : {memory.costs[k].state, step.model_state, step.cost_state}) {
@@ -108,6 +114,7 @@ Status Sweep::backward() {
   d.kernels.add_cost(d.layout, d.memory.costs[d.steps], terminal);
   if (d.memory.costs[d.steps].state != Outcome::kOk) return {d.memory.costs[d.steps].state, d.steps};
   for (int k = d.steps - 1; k >= 0; --k) {
+    d.condense(k);
     Outcome outcome = d.input_state(k);
     if (outcome == Outcome::kOk) {
       outcome = d.kernels.backward_step(d.layout, d.memory.steps[k], d.memory.costs[k], d.value_form(k + 1),
@@ -151,6 +158,7 @@ Status Sweep::forward() {
   std::copy_n(d.memory.prior, d.form_size(), d.arrival_form(0));
   for (int k = 0; k < d.steps; ++k) {
     ArrivalFactors& factors = d.factors(k);
+    d.condense(k);
     Outcome outcome = d.input_state(k);
     if (outcome == Outcome::kOk) outcome = invert_transition(d.layout, d.memory.steps[k], factors);
     if (outcome == Outcome::kOk) {

@@ -118,9 +118,9 @@ class Sweep {
   /// Uses only the first `steps` steps (a window that still grows), at most the number given at construction.
   void set_steps(int steps);
 
-  /// Stores and condenses the step of knot k, 0 <= k < steps().
+  /// Stores the step of knot k, 0 <= k < steps(). The next sweep condenses it when it comes by.
   void set_step(int k, const StepInput& input);
-  /// Replaces the control cost of step k (a new regularisation) and condenses again; luu, lu: (nu).
+  /// Replaces the control cost of step k (a new regularisation); luu, lu: (nu).
   void set_control_cost(int k, const double* luu, const double* lu);
   /// Cost of knot k, 0 <= k <= steps(): `diagonal` (ndx) >= 0, `base_block` (12, 12) symmetric over
   /// (dq[0:6], dv[0:6]) added to it (null: none), `gradient` (ndx).
