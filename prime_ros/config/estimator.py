@@ -26,7 +26,7 @@ class ContactModelConfig(Section):
     """The smoothed contact."""
 
     kappa_stages: tuple[Number, ...] = (20.0, 100.0, 500.0)
-    """Sharpness of the contact in each stage of the solve [1/(N m)]: a foot under F hovers at 2/(kappa F)."""
+    """Sharpness of the contact in each stage of the solve [1/J]: a foot under F hovers at 2/(kappa F)."""
 
     @field_validator("kappa_stages")
     @classmethod

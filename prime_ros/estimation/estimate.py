@@ -38,7 +38,7 @@ class StageReport:
     """What the solver did at one contact stiffness."""
 
     kappa: float
-    """Sharpness of the contact smoothing of the stage [1/J-like; see docs/concept.md]."""
+    """Sharpness of the contact smoothing of the stage [1/J]."""
     iterations: int
     cost: float
     """Negative log-posterior at the end of the stage, up to a constant [-]."""
