@@ -384,6 +384,32 @@ def test_recording_without_imu_is_estimated() -> None:
 # Statuses
 
 
+def test_rejected_step_moves_nothing_and_raises_the_damping() -> None:
+    # Feet that hang 100 mm in the air, at the last stage and with hardly any slack: full steps fail for a while.
+    m = simulated(steps=40)[1]
+    problem = build_problem(m, go2(), config("slack={tangential: 0.01, normal: 0.01}"))
+    states = problem.states.copy()
+    states[-1] -= 0.1
+    solver = _core.GaussNewton(
+        problem.step, list(problem.knots), problem.prior, problem.prior_information, 1e-6, 1
+    )
+    solver.set_trajectory(states, problem.controls)
+    solver.set_kappa(500.0)
+    rejected, damping = 0, 0.0
+    for _ in range(60):
+        before = solver.states.copy()
+        report = solver.iterate()
+        if not report.accepted:
+            rejected += 1
+            assert report.step_length == 0.0
+            assert report.damping > damping
+            assert np.array_equal(solver.states, before)
+        damping = report.damping
+    assert rejected > 0
+    assert report.largest_gap < 1e-6
+    assert report.relative_change < 1e-6
+
+
 def test_too_few_iterations_are_flagged_with_a_reason() -> None:
     estimate = solve(simulated(steps=40)[1], go2(), config("solver.max_iterations=3"))
     assert not estimate.certificate.converged
