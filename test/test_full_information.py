@@ -385,7 +385,7 @@ def test_recording_without_imu_is_estimated() -> None:
 
 
 def test_rejected_step_moves_nothing_and_raises_the_damping() -> None:
-    # Feet that hang 100 mm in the air, at the last stage and with hardly any slack: full steps fail for a while.
+    # Feet that hang 100 mm in the air, at the last stage and with hardly any slack: full steps fail at first.
     m = simulated(steps=40)[1]
     problem = build_problem(m, go2(), config("slack={tangential: 0.01, normal: 0.01}"))
     states = problem.states.copy()
