@@ -144,15 +144,17 @@ def test_solve_cut_short_exits_3_with_flagged_results(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_interrupted_solve_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
-    # Progress, which a terminal shows, tells when the solver is at work.
+    # Progress, which a terminal shows, tells when the solver is at work. Many stages: it must still be when the
+    # signal comes, on a busy machine too.
     ours, theirs = os.openpty()
-    slow = ("--set", "dt=0.004", "--set", "solver.threads=1")
+    stages = list(range(20, 500, 4))
+    slow = ("--set", "dt=0.004", "--set", "solver.threads=1", "--set", f"contact.kappa_stages={stages}")
     solving = subprocess.Popen(
         command(BAG, tmp_path / "results", *slow), stdout=subprocess.DEVNULL, stderr=theirs, cwd="/"
     )
     os.close(theirs)
     try:
-        shown = read_until(ours, "stage 1 of 3", timeout=60.0)
+        shown = read_until(ours, "stage 1 of 120", timeout=60.0)
         solving.send_signal(signal.SIGINT)
         shown = read_until(ours, "prime: interrupted", timeout=60.0)
         assert solving.wait(timeout=60) == INTERRUPTED, shown
