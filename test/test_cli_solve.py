@@ -147,8 +147,8 @@ def test_interrupted_solve_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
     # Progress, which a terminal shows, tells when the solver is at work. Many stages: it must still be when the
     # signal comes, on a busy machine too.
     ours, theirs = os.openpty()
-    stages = list(range(20, 500, 4))
-    slow = ("--set", "dt=0.004", "--set", "solver.threads=1", "--set", f"contact.kappa_stages={stages}")
+    stages = f"contact.kappa_stages={list(range(20, 500, 4))}"
+    slow = ("--set", "dt=0.004", "--set", "solver.threads=1", "--set", stages)
     solving = subprocess.Popen(
         command(BAG, tmp_path / "results", *slow), stdout=subprocess.DEVNULL, stderr=theirs, cwd="/"
     )
