@@ -144,8 +144,8 @@ def test_solve_cut_short_exits_3_with_flagged_results(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_interrupted_solve_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
-    # Progress, which a terminal shows, tells when the solver is at work. It has so many stages that it still is
-    # when the signal comes, on a busy machine too.
+    # Progress, which a terminal shows, tells when the solver is at work. It has so many stages that it still
+    # is when the signal comes, on a busy machine too.
     ours, theirs = os.openpty()
     stages = f"contact.kappa_stages={list(range(20, 500, 4))}"
     slow = ("--set", "dt=0.004", "--set", "solver.threads=1", "--set", stages)
