@@ -105,10 +105,12 @@ VectorXd GaussNewton::gaps() const {
       current_.configuration_gap.cwiseAbs().colwise().maxCoeff().transpose());
 }
 
-void GaussNewton::tangent(int k, const MatrixXd& from, const MatrixXd& to, double* dx) const {
-  Eigen::Map<VectorXd> out(dx, ndx_);
-  pin::difference(problem_.step->model(), from.col(k).head(nq_), to.col(k).head(nq_), out.head(nv_));
-  out.tail(nv_ + ntheta_) = to.col(k).tail(nv_ + ntheta_) - from.col(k).tail(nv_ + ntheta_);
+VectorXd GaussNewton::tangent(const Eigen::Ref<const VectorXd>& from,
+                              const Eigen::Ref<const VectorXd>& to) const {
+  VectorXd dx(ndx_);
+  pin::difference(problem_.step->model(), from.head(nq_), to.head(nq_), dx.head(nv_));
+  dx.tail(nv_ + ntheta_) = to.tail(nv_ + ntheta_) - from.tail(nv_ + ntheta_);
+  return dx;
 }
 
 void GaussNewton::retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx,
@@ -168,20 +170,15 @@ void GaussNewton::summarise(Trajectory& t, const VectorXd& costs) const {
 }
 
 double GaussNewton::arrivalCost(const Trajectory& t) const {
-  VectorXd dx(ndx_);
-  pin::difference(problem_.step->model(), problem_.prior.head(nq_), t.states.col(0).head(nq_), dx.head(nv_));
-  dx.tail(nv_ + ntheta_) = t.states.col(0).tail(nv_ + ntheta_) - problem_.prior.tail(nv_ + ntheta_);
+  const VectorXd dx = tangent(problem_.prior, t.states.col(0));
   return 0.5 * dx.dot(problem_.prior_information * dx);
 }
 
 void GaussNewton::setArrival(sweeps::Sweep& sweep) {
-  const auto& model = problem_.step->model();
-  VectorXd dx(ndx_);
+  const VectorXd dx = tangent(problem_.prior, current_.states.col(0));
   MatrixXd jacobian = MatrixXd::Identity(ndx_, ndx_);
-  pin::difference(model, problem_.prior.head(nq_), current_.states.col(0).head(nq_), dx.head(nv_));
-  pin::dDifference(model, problem_.prior.head(nq_), current_.states.col(0).head(nq_),
+  pin::dDifference(problem_.step->model(), problem_.prior.head(nq_), current_.states.col(0).head(nq_),
                    jacobian.topLeftCorner(nv_, nv_), pin::ARG1);
-  dx.tail(nv_ + ntheta_) = current_.states.col(0).tail(nv_ + ntheta_) - problem_.prior.tail(nv_ + ntheta_);
   const MatrixXd hessian = jacobian.transpose() * problem_.prior_information * jacobian;
   const VectorXd gradient = jacobian.transpose() * (problem_.prior_information * dx);
   sweep.set_arrival(hessian.data(), gradient.data());
@@ -255,7 +252,7 @@ void GaussNewton::rollOut(double alpha, Trajectory& trial) {
     costs[k] = costs_[0].value(problem_.knots[static_cast<size_t>(k)], x.head(nq_), x.segment(nq_, nv_));
     if (!std::isfinite(costs[k])) return;
     if (k == K) break;
-    tangent(k, current_.states, trial.states, dx.data());
+    dx = tangent(current_.states.col(k), x);
     sweep_.control(k, dx.data(), alpha, dv.data(), du.data());
     trial.controls.col(k) = current_.controls.col(k) + du;
     trial.v_next.col(k) = current_.states.col(k + 1).segment(nq_, nv_) + dv;

@@ -26,9 +26,6 @@ class ContactPotential {
   virtual void derivatives(const Eigen::Vector3d& z, double kappa, Eigen::Vector3d& gradient,
                            Eigen::Matrix3d& hessian) const = 0;
 
-  /// Change of the gradient with the friction coefficients (columns) [N s].
-  virtual Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z, double kappa) const = 0;
-
   /// Smallest amount [m/s] to add to the normal velocity so that z reaches the closure of the domain (<= 0
   /// inside).
   virtual double lift(const Eigen::Vector3d& z) const = 0;
@@ -56,18 +53,6 @@ class SmoothedEllipticCone final : public ContactPotential {
     gradient = -scale * half_slope;
     hessian.noalias() = (kappa * scale * scale) * half_slope * half_slope.transpose();
     hessian.diagonal() -= scale * metric_;
-  }
-
-  Eigen::Matrix<double, 3, 2> gradientFriction(const Eigen::Vector3d& z, double kappa) const override {
-    const double s = margin(z), scale = 2.0 / (kappa * s);
-    const Eigen::Vector3d half_slope = metric_.cwiseProduct(z);
-    Eigen::Matrix<double, 3, 2> d;
-    for (int i = 0; i < 2; ++i) {
-      const double margin_slope = -2.0 * friction_[i] * z[i] * z[i];
-      d.col(i) = scale / s * margin_slope * half_slope;
-      d(i, i) += 2.0 * scale * friction_[i] * z[i];
-    }
-    return d;
   }
 
   double lift(const Eigen::Vector3d& z) const override {

@@ -120,7 +120,7 @@ class GaussNewton {
   void accept(Candidate candidate, double alpha, IterationReport& report) const;
   void adaptCurvature();
   void rememberStep(double alpha);
-  void tangent(int k, const MatrixXd& from, const MatrixXd& to, double* dx) const;
+  VectorXd tangent(const Eigen::Ref<const VectorXd>& from, const Eigen::Ref<const VectorXd>& to) const;
   void retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx,
                Eigen::Ref<VectorXd> out) const;
 
