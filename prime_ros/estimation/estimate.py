@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from prime_ros.estimation.progress import Progress
 
 Array = NDArray[np.float64]
 
@@ -82,11 +84,45 @@ class SensorReport:
     unit: str
     measured: bool = True
     """False for what the model had to invent (disturbance, slack): its std is a setting, not sensor noise."""
+    rejected: int = 0
+    """Scalar measurements that were given no weight because they contradict all others; not in `count`."""
 
     @property
     def chi_square_per_dof(self) -> float:
         """Chi-square per degree of freedom: 1 where the stated noise is right [-]."""
         return self.chi_square / self.dof if self.dof > 0.0 else float("nan")
+
+    @property
+    def rejected_share(self) -> float:
+        """Share of the measurements that was rejected [-]."""
+        total = self.count + self.rejected
+        return self.rejected / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of one sensor over time, prediction minus measurement, in its standard deviations."""
+
+    stamp_ns: NDArray[np.int64]
+    """Time of the knots, shape (K,) [ns]."""
+    channels: tuple[str, ...]
+    """Names of the m channels: axes or joints."""
+    whitened: Array
+    """Shape (K, m) [-]; NaN where nothing was measured."""
+    rejected: NDArray[np.bool_]
+    """Which measurements were given no weight, shape (K, m)."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A combination of parameters, and how much this recording told about it."""
+
+    link: str
+    """The link it belongs to."""
+    description: str
+    """In words, such as ``moment of inertia about z``: its largest parts."""
+    learned: float
+    """1 - posterior variance / prior variance along it: near 1 known by the data, near 0 by the prior [-]."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +166,9 @@ class Estimate:
     sensors: Mapping[str, SensorReport]
     timing: Mapping[str, float]
     """Wall time by phase [s]."""
+    residuals: Mapping[str, Residuals] = field(default_factory=dict)
+    """By the names of `sensors`."""
+    history: tuple[Progress, ...] = ()
+    """Every iteration of the solver."""
+    directions: tuple[Direction, ...] = ()
+    """Of the inertia of every link, least known first."""

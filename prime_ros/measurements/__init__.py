@@ -3,11 +3,14 @@
 
 from prime_ros.measurements.alignment import align
 from prime_ros.measurements.cleaning import StreamDiagnostics
+from prime_ros.measurements.findings import ClockOffset, Finding
 from prime_ros.measurements.knots import AlignmentDiagnostics, KnotMeasurements
 from prime_ros.measurements.samples import ImuSamples, JointSamples, MocapSamples, Recording
 
 __all__ = [
     "AlignmentDiagnostics",
+    "ClockOffset",
+    "Finding",
     "ImuSamples",
     "JointSamples",
     "KnotMeasurements",

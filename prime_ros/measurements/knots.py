@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prime_ros.measurements.cleaning import StreamDiagnostics
+from prime_ros.measurements.findings import ClockOffset, Finding
 from prime_ros.measurements.samples import Floats, Stamps
 
 
@@ -22,10 +23,15 @@ class AlignmentDiagnostics:
     """Recorded joints that the robot does not have."""
     notes: tuple[str, ...] = ()
     """What the user should know."""
+    findings: tuple[Finding, ...] = ()
+    """What the checks of clocks, frames, joints and samples found; no error among them, these are raised."""
+    clock: ClockOffset | None = None
+    """Offset of motion capture, or None if it could not be estimated."""
 
     def warnings(self) -> Iterator[str]:
         """One line for everything that was dropped, ignored or missing."""
         yield from self.notes
+        yield from (str(finding) for finding in self.findings)
         for name, stream in self.streams.items():
             dropped = {
                 "duplicate stamps": stream.duplicate_stamps,
