@@ -31,6 +31,7 @@ set(sweep_sources
   cpp/sweeps/inputs.cpp
   cpp/sweeps/kernels_avx2.cpp
   cpp/sweeps/kernels_portable.cpp
+  cpp/sweeps/segmented.cpp
   cpp/sweeps/storage.cpp
   cpp/sweeps/sweep.cpp)
 set(avx2_source cpp/sweeps/kernels_avx2.cpp)

@@ -112,7 +112,8 @@ def _type_name(annotation: Any) -> str:
     if origin is dict:
         return "mapping by joint"
     if origin is tuple and args[-1] is Ellipsis:
-        return "list of numbers" if args[0] is not str else "list of names"
+        names = args[0] is str or typing.get_origin(args[0]) is typing.Literal
+        return "list of names" if names else "list of numbers"
     if origin is tuple:
         return "number or 2 numbers" if len(args) == 2 else f"{len(args)} numbers"
     return {float: "number", int: "integer", str: "text"}[annotation]

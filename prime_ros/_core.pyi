@@ -175,6 +175,29 @@ class KnotMeasurement:
     def __init__(self, nv: int, ncontrol: int) -> None:
         """No measurement: all weights zero, the identity pose."""
 
+class KnotSeries:
+    """Measurements of K + 1 knots, one column each; rows as the fields of `KnotMeasurement`."""
+
+    configuration: Array
+    """(nq, K + 1)"""
+    configuration_weight: Array
+    """(nv, K + 1)"""
+    base_time_offset: Array
+    """(K + 1,) [s]"""
+    velocity: Array
+    """(nv, K + 1)"""
+    velocity_weight: Array
+    """(nv, K + 1)"""
+    torque: Array
+    """(n, K + 1) [Nm]; the last column is not used."""
+    control_weight: Array
+    """(nu, K + 1); the last column is not used."""
+
+    def __init__(self) -> None:
+        """No knots."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, k: int, /) -> KnotMeasurement: ...
+
 class ActionContactStep(crocoddyl.ActionModelAbstract):
     """A contact step with the measurements of the knot it starts from; the terminal action if without u."""
 
@@ -276,16 +299,18 @@ class GaussNewton:
     def __init__(
         self,
         step: ContactStep,
-        knots: list[KnotMeasurement],
+        knots: KnotSeries,
         prior: Array,
         prior_information: Array,
         cost_tolerance: float = 1e-6,
         threads: int = 0,
+        segment: int = 2048,
     ) -> None:
         """From K + 1 knots and the prior of the first state, mean (nx,) and inverse covariance (ndx, ndx).
 
         `cost_tolerance`: relative change of the cost below which a rollout closes the defects; `threads`: 0
-        for as many as OpenMP allows.
+        for as many as OpenMP allows; `segment`: most steps whose linearisation is kept, which bounds the
+        memory of long recordings.
         """
     @property
     def steps(self) -> int:
@@ -307,6 +332,8 @@ class GaussNewton:
         """Contact impulses of every step, (3 C, K) [N s]."""
     def gaps(self) -> Array:
         """Largest defect of each step, (K,)."""
+    def set_weights(self, configuration: Array, velocity: Array, control: Array) -> None:
+        """Replace the weights of the knots, (nv, K + 1), (nv, K + 1) and (nu, K + 1); the trajectory stays."""
     def set_kappa(self, kappa: float) -> None:
         """Change the smoothing of the step; the trajectory stays."""
     def evaluate(self) -> IterationReport:
@@ -358,8 +385,14 @@ class Sweep:
         """
     def set_arrival(self, hessian: Array, gradient: Array, /) -> None:
         """Prior of knot 0, (ndx, ndx) and (ndx,)."""
+    def set_terminal(self, hessian: Array, gradient: Array, /) -> None:
+        """Cost of knot K that is not its own, (ndx, ndx) and (ndx,): what follows the chain."""
+    def clear_terminal(self) -> None:
+        """No such cost."""
     def backward(self) -> None:
         """Costs to go and policies."""
+    def solve_from(self, dx_0: Array, /) -> None:
+        """Linear steps from a given state of knot 0, (ndx,), after `backward`."""
     def solve(self) -> None:
         """Minimiser, after `backward`."""
     def forward(self) -> None:

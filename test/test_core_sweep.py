@@ -257,6 +257,45 @@ def test_sweeping_again_after_a_change_gives_the_new_solution() -> None:
     np.testing.assert_array_equal(trajectory(sweep)[0], trajectory(mixed)[0])
 
 
+def test_chain_in_two_parts_is_the_chain(kernels: str) -> None:
+    # What follows the first part is its terminal cost; where it ends, the second part starts.
+    problem, cut = random_problem((7, 2, 9)), 3
+    whole = loaded(problem)
+    whole.backward()
+    whole.solve()
+    later = loaded(replace(problem, steps=problem.steps[cut:], costs=problem.costs[cut:]))
+    later.backward()
+    nothing = tuple(0.0 * part for part in problem.costs[0])
+    earlier = loaded(replace(problem, steps=problem.steps[:cut], costs=[*problem.costs[:cut], nothing]))
+    earlier.set_terminal(*later.value(0))
+    earlier.backward()
+    earlier.solve()
+    later.solve_from(earlier.dx(cut))
+    for k in range(STEPS + 1):
+        part, local = (earlier, k) if k <= cut else (later, k - cut)
+        assert_close(part.dx(local), whole.dx(k), f"dx of knot {k}")
+    for k in range(STEPS):
+        part, local = (earlier, k) if k < cut else (later, k - cut)
+        assert_close(part.du(local), whole.du(k), f"du of step {k}")
+    change = np.array(earlier.expected_change()) + later.expected_change()
+    np.testing.assert_allclose(change, whole.expected_change(), rtol=1e-9)
+    earlier.clear_terminal()
+    earlier.backward()
+    alone = loaded(replace(problem, steps=problem.steps[:cut], costs=[*problem.costs[:cut], nothing]))
+    alone.backward()
+    np.testing.assert_array_equal(earlier.value(0)[0], alone.value(0)[0])
+
+
+def test_terminal_that_is_not_finite_is_named(kernels: str) -> None:
+    problem = random_problem((7, 2, 9))
+    sweep = loaded(problem)
+    hessian = problem.prior.hessian.copy()
+    hessian[0, 0] = np.nan
+    sweep.set_terminal(hessian, problem.prior.gradient)
+    with pytest.raises(RuntimeError, match=f"not finite at knot {STEPS}"):
+        sweep.backward()
+
+
 # Failures
 
 

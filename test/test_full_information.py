@@ -21,6 +21,7 @@ from prime_ros.estimation import reference
 from prime_ros.estimation.contact import ContactStep, NewtonOptions, SmoothedCone, StepInput
 from prime_ros.estimation.estimate import Certificate, Estimate
 from prime_ros.estimation.full_information import Progress, solve, solve_gauss_newton
+from prime_ros.estimation.gate import Gate
 from prime_ros.estimation.problem import build_problem, contact_step
 from prime_ros.exceptions import RobotError
 from prime_ros.measurements import KnotMeasurements
@@ -156,11 +157,36 @@ def gaps_by_the_twin(states: Array, controls: Array, m: KnotMeasurements, settin
 def solved(m: KnotMeasurements, settings: EstimatorConfig) -> tuple[_core.GaussNewton, Certificate]:
     """The solver at its last iterate, with the base identified, and its certificate."""
     problem = build_problem(m, go2(), settings)
-    solver = _core.GaussNewton(problem.step, list(problem.knots), problem.prior, problem.prior_information)
+    solver = _core.GaussNewton(problem.step, problem.knots, problem.prior, problem.prior_information)
     solver.set_trajectory(problem.states, problem.controls)
-    certificate = solve_gauss_newton(solver, settings, lambda _: None)
+    certificate = solve_gauss_newton(solver, Gate(problem.knots, settings), settings, lambda _: None)
     assert certificate.converged
     return solver, certificate
+
+
+def test_segments_of_a_long_recording_change_nothing() -> None:
+    # Ends of segments fall on all kinds of knots; 1 is the worst case, 7 does not divide the steps.
+    measurements, settings = simulated(steps=40)[1], config()
+    problem = build_problem(measurements, go2(), settings)
+    found = []
+    for segment in (1000, 7, 1):
+        solver = _core.GaussNewton(
+            problem.step, problem.knots, problem.prior, problem.prior_information, 1e-6, 1, segment
+        )
+        solver.set_trajectory(problem.states, problem.controls)
+        certificate = solve_gauss_newton(solver, Gate(problem.knots, settings), settings, lambda _: None)
+        assert certificate.converged
+        found.append((solver.states, solver.controls, solver.posterior(), certificate.iterations))
+    (states, controls, posterior, iterations), *others = found
+    for other_states, other_controls, other, other_iterations in others:
+        assert other_iterations == iterations
+        np.testing.assert_allclose(other_states, states, atol=1e-9)
+        np.testing.assert_allclose(other_controls, controls, atol=1e-8)
+        assert other.expected == pytest.approx(posterior.expected, rel=1e-3, abs=1e-9)
+        for name in ("position_std", "configuration_std", "velocity_std", "control_std", "impulse_std"):
+            np.testing.assert_allclose(getattr(other, name), getattr(posterior, name), rtol=1e-8)
+        for name in ("theta_covariance", "configuration_leverage", "control_leverage"):
+            np.testing.assert_allclose(getattr(other, name), getattr(posterior, name), rtol=1e-7, atol=1e-12)
 
 
 def test_certified_trajectory_obeys_the_dynamics_of_the_twin() -> None:
@@ -390,9 +416,7 @@ def test_rejected_step_moves_nothing_and_raises_the_damping() -> None:
     problem = build_problem(m, go2(), config("slack={tangential: 0.01, normal: 0.01}"))
     states = problem.states.copy()
     states[-1] -= 0.1
-    solver = _core.GaussNewton(
-        problem.step, list(problem.knots), problem.prior, problem.prior_information, 1e-6, 1
-    )
+    solver = _core.GaussNewton(problem.step, problem.knots, problem.prior, problem.prior_information, 1e-6, 1)
     solver.set_trajectory(states, problem.controls)
     solver.set_kappa(500.0)
     rejected, damping = 0, 0.0

@@ -23,13 +23,25 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-std::shared_ptr<GaussNewton> makeSolver(const std::shared_ptr<ContactStep>& step, const bp::list& knots,
+std::shared_ptr<GaussNewton> makeSolver(const std::shared_ptr<ContactStep>& step, const KnotSeries& knots,
                                         const VectorXd& prior, const MatrixXd& information,
-                                        double cost_tolerance, int threads) {
-  FullInformationProblem problem{step, {}, prior, information};
-  for (bp::ssize_t i = 0; i < bp::len(knots); ++i)
-    problem.knots.push_back(bp::extract<KnotMeasurement>(knots[i]));
-  return std::make_shared<GaussNewton>(std::move(problem), cost_tolerance, threads);
+                                        double cost_tolerance, int threads, int segment) {
+  return std::make_shared<GaussNewton>(FullInformationProblem{step, knots, prior, information},
+                                       cost_tolerance, threads, segment);
+}
+
+KnotMeasurement knotAt(const KnotSeries& series, int k) {
+  if (k < 0 || k >= series.size()) throw std::out_of_range("KnotSeries: no knot " + std::to_string(k));
+  KnotMeasurement y;
+  const KnotView view(series, k);
+  y.configuration = view.configuration;
+  y.configuration_weight = view.configuration_weight;
+  y.base_time_offset = view.base_time_offset;
+  y.velocity = view.velocity;
+  y.velocity_weight = view.velocity_weight;
+  y.torque = view.torque;
+  y.control_weight = view.control_weight;
+  return y;
 }
 
 IterationReport iterate(GaussNewton& solver) {
@@ -54,6 +66,18 @@ void exposeMeasurement() {
       .add_property("velocity_weight", copied(&M::velocity_weight), assigned(&M::velocity_weight))
       .add_property("torque", copied(&M::torque), assigned(&M::torque))
       .add_property("control_weight", copied(&M::control_weight), assigned(&M::control_weight));
+  using S = KnotSeries;
+  bp::class_<S>("KnotSeries", "Measurements of many knots, one column each.", bp::init<>())
+      .add_property("configuration", copied(&S::configuration), assigned(&S::configuration))
+      .add_property("configuration_weight", copied(&S::configuration_weight),
+                    assigned(&S::configuration_weight))
+      .add_property("base_time_offset", copied(&S::base_time_offset), assigned(&S::base_time_offset))
+      .add_property("velocity", copied(&S::velocity), assigned(&S::velocity))
+      .add_property("velocity_weight", copied(&S::velocity_weight), assigned(&S::velocity_weight))
+      .add_property("torque", copied(&S::torque), assigned(&S::torque))
+      .add_property("control_weight", copied(&S::control_weight), assigned(&S::control_weight))
+      .def("__len__", &S::size)
+      .def("__getitem__", &knotAt);
 }
 
 void exposeReports() {
@@ -92,10 +116,10 @@ void exposeFullInformation() {
   using by_value = bp::return_value_policy<bp::return_by_value>;
   bp::class_<GaussNewton, std::shared_ptr<GaussNewton>, boost::noncopyable>(
       "GaussNewton", "Gauss-Newton multiple shooting on structured sweeps.", bp::no_init)
-      .def("__init__", bp::make_constructor(
-                           &makeSolver, bp::default_call_policies(),
-                           (bp::arg("step"), bp::arg("knots"), bp::arg("prior"), bp::arg("prior_information"),
-                            bp::arg("cost_tolerance") = 1e-6, bp::arg("threads") = 0)))
+      .def("__init__", bp::make_constructor(&makeSolver, bp::default_call_policies(),
+                                            (bp::arg("step"), bp::arg("knots"), bp::arg("prior"),
+                                             bp::arg("prior_information"), bp::arg("cost_tolerance") = 1e-6,
+                                             bp::arg("threads") = 0, bp::arg("segment") = 2048)))
       .add_property("steps", &GaussNewton::steps)
       .add_property("nx", &GaussNewton::nx)
       .add_property("nu", &GaussNewton::nu)
@@ -104,6 +128,8 @@ void exposeFullInformation() {
       .add_property("controls", bp::make_function(&GaussNewton::controls, by_value()))
       .add_property("impulses", bp::make_function(&GaussNewton::impulses, by_value()))
       .def("gaps", &GaussNewton::gaps)
+      .def("set_weights", &GaussNewton::setWeights,
+           (bp::arg("configuration"), bp::arg("velocity"), bp::arg("control")))
       .def("set_kappa", &GaussNewton::setKappa, (bp::arg("kappa")))
       .def(
           "evaluate", +[](GaussNewton& solver) { return solver.evaluate(); })

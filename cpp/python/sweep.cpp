@@ -48,6 +48,12 @@ void setArrival(Sweep& s, const MatrixXd& hessian, const VectorXd& gradient) {
   s.set_arrival(hessian.data(), gradient.data());
 }
 
+void setTerminal(Sweep& s, const MatrixXd& hessian, const VectorXd& gradient) {
+  const auto ndx = s.dimensions().ndx();
+  require(hessian.rows() == ndx && hessian.cols() == ndx && gradient.size() == ndx, "terminal");
+  s.set_terminal(hessian.data(), gradient.data());
+}
+
 void raise(const sweeps::Status& status) {
   if (status) return;
   const char* why[] = {"ok", "not finite", "indefinite", "singular"};
@@ -109,10 +115,18 @@ void exposeSweep() {
       .def("set_step", &setStep)
       .def("set_cost", &setCost)
       .def("set_arrival", &setArrival)
+      .def("set_terminal", &setTerminal)
+      .def("clear_terminal", &Sweep::clear_terminal)
       .def(
           "backward", +[](Sweep& s) { raise(s.backward()); })
       .def(
           "solve", +[](Sweep& s) { raise(s.solve()); })
+      .def(
+          "solve_from",
+          +[](Sweep& s, const VectorXd& dx_0) {
+            require(dx_0.size() == s.dimensions().ndx(), "dx_0");
+            raise(s.solve_from(dx_0.data()));
+          })
       .def(
           "forward", +[](Sweep& s) { raise(s.forward()); })
       .def(

@@ -35,34 +35,45 @@ std::string sizes(Eigen::Index got, Eigen::Index expected) {
   return std::to_string(got) + ", expected " + std::to_string(expected);
 }
 
+void checkSize(const MatrixXd& matrix, Eigen::Index rows, Eigen::Index columns, const std::string& name) {
+  check(matrix.rows() == rows && matrix.cols() == columns,
+        name + " is " + std::to_string(matrix.rows()) + " x " + std::to_string(matrix.cols()) +
+            ", expected " + std::to_string(rows) + " x " + std::to_string(columns));
+  for (Eigen::Index k = 0; k < columns; ++k)
+    check(matrix.col(k).allFinite(), name + " of knot " + std::to_string(k) + " is not finite");
+}
+
+void checkControlWeight(const MatrixXd& weight) {
+  for (Eigen::Index k = 0; k + 1 < weight.cols(); ++k)
+    check(weight.col(k).minCoeff() > 0.0, "control weight of knot " + std::to_string(k) + " is not positive");
+}
+
 void checkProblem(const FullInformationProblem& p) {
   check(p.step != nullptr, "no contact step");
-  check(p.knots.size() >= 2, "needs at least two knots, got " + std::to_string(p.knots.size()));
+  const auto& y = p.knots;
+  const Eigen::Index M = y.size();
+  check(M >= 2, "needs at least two knots, got " + std::to_string(M));
   const int nq = p.step->nq(), nv = p.step->nv(), ntheta = p.step->ntheta(),
             nu = nv + 3 * p.step->ncontacts();
-  check(p.prior.size() == nq + nv + ntheta, "prior has size " + sizes(p.prior.size(), nq + nv + ntheta));
-  check(p.prior_information.rows() == 2 * nv + ntheta && p.prior_information.cols() == 2 * nv + ntheta,
-        "prior_information has " + sizes(p.prior_information.rows(), 2 * nv + ntheta) + " rows");
-  for (size_t k = 0; k < p.knots.size(); ++k) {
-    const auto& y = p.knots[k];
-    const std::string at = " of knot " + std::to_string(k);
-    check(y.configuration.size() == nq && y.configuration_weight.size() == nv, "configuration" + at);
-    check(y.velocity.size() == nv && y.velocity_weight.size() == nv, "velocity" + at);
-    check(y.torque.size() == nv - 6 && y.control_weight.size() == nu, "torque or control weight" + at);
-    check(y.configuration.allFinite() && y.velocity.allFinite() && y.torque.allFinite(),
-          "values not finite" + at);
-    check(y.configuration_weight.allFinite() && y.velocity_weight.allFinite() && y.control_weight.allFinite(),
-          "weights not finite" + at);
-    check(k + 1 == p.knots.size() || y.control_weight.minCoeff() > 0.0, "control weight not positive" + at);
-  }
+  checkSize(p.prior, nq + nv + ntheta, 1, "prior");
+  checkSize(p.prior_information, 2 * nv + ntheta, 2 * nv + ntheta, "prior_information");
+  checkSize(y.configuration, nq, M, "configuration");
+  checkSize(y.configuration_weight, nv, M, "configuration weight");
+  checkSize(y.base_time_offset, M, 1, "base time offset");
+  checkSize(y.velocity, nv, M, "velocity");
+  checkSize(y.velocity_weight, nv, M, "velocity weight");
+  checkSize(y.torque, nv - 6, M, "torque");
+  checkSize(y.control_weight, nu, M, "control weight");
+  checkControlWeight(y.control_weight);
 }
 
 }  // namespace
 
-GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads)
+GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads, int segment)
     : problem_((checkProblem(problem), std::move(problem))), nq_(problem_.step->nq()),
       nv_(problem_.step->nv()), ntheta_(problem_.step->ntheta()), ndx_(2 * nv_ + ntheta_), threads_(threads),
-      cost_tolerance_(cost_tolerance), pool_(*problem_.step), sweep_({nv_, ntheta_, nu()}, steps(), {}) {
+      cost_tolerance_(cost_tolerance), segment_(segment), pool_(*problem_.step),
+      sweep_({nv_, ntheta_, nu()}, steps(), segment, {}) {
   Eigen::setNbThreads(1);  // the parallelism is over knots
   if (threads_ <= 0) threads_ = omp_get_max_threads();
   threads_ = std::min(threads_, pool_.size());
@@ -100,6 +111,20 @@ void GaussNewton::setKappa(double kappa) {
   curvature_.setOnes();
 }
 
+void GaussNewton::setWeights(const MatrixXd& configuration, const MatrixXd& velocity,
+                             const MatrixXd& control) {
+  const Eigen::Index M = problem_.knots.size();
+  checkSize(configuration, nv_, M, "configuration weight");
+  checkSize(velocity, nv_, M, "velocity weight");
+  checkSize(control, nu(), M, "control weight");
+  checkControlWeight(control);
+  problem_.knots.configuration_weight = configuration;
+  problem_.knots.velocity_weight = velocity;
+  problem_.knots.control_weight = control;
+  evaluated_ = false;
+  last_alpha_ = 0.0;
+}
+
 VectorXd GaussNewton::gaps() const {
   return current_.velocity_gap.cwiseAbs().colwise().maxCoeff().transpose().cwiseMax(
       current_.configuration_gap.cwiseAbs().colwise().maxCoeff().transpose());
@@ -121,7 +146,7 @@ void GaussNewton::retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<
 
 // Solves step k at the state and control of the trajectory; returns the cost of the knot.
 double GaussNewton::evaluateStep(Trajectory& t, int k, ContactStepData& workspace) const {
-  const auto& y = problem_.knots[static_cast<size_t>(k)];
+  const KnotView y = knot(k);
   const auto x = t.states.col(k);
   const auto u = t.controls.col(k);
   VectorXd force = u.head(nv_);
@@ -145,7 +170,7 @@ void GaussNewton::evaluate(Trajectory& t) {
   for (int k = 0; k <= K; ++k) {
     const auto x = t.states.col(k);
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
-    costs[k] = cost.value(problem_.knots[static_cast<size_t>(k)], x.head(nq_), x.segment(nq_, nv_));
+    costs[k] = cost.value(knot(k), x.head(nq_), x.segment(nq_, nv_));
     if (k == K) continue;
     ContactStepData& workspace = pool_.get();
     costs[k] += evaluateStep(t, k, workspace);
@@ -174,7 +199,7 @@ double GaussNewton::arrivalCost(const Trajectory& t) const {
   return 0.5 * dx.dot(problem_.prior_information * dx);
 }
 
-void GaussNewton::setArrival(sweeps::Sweep& sweep) {
+void GaussNewton::setArrival(sweeps::SegmentedSweep& sweep) {
   const VectorXd dx = tangent(problem_.prior, current_.states.col(0));
   MatrixXd jacobian = MatrixXd::Identity(ndx_, ndx_);
   pin::dDifference(problem_.step->model(), problem_.prior.head(nq_), current_.states.col(0).head(nq_),
@@ -184,10 +209,17 @@ void GaussNewton::setArrival(sweeps::Sweep& sweep) {
   sweep.set_arrival(hessian.data(), gradient.data());
 }
 
-void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd& curvature) {
+sweeps::SegmentedSweep::Linearise GaussNewton::linearisation(double damping, VectorXd curvature) {
+  return [this, damping, curvature = std::move(curvature)](sweeps::Sweep& sweep, sweeps::Segment segment) {
+    linearise(sweep, segment, damping, curvature);
+  };
+}
+
+void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping,
+                            const VectorXd& curvature) {
   const int K = steps();
   const double dt = problem_.step->settings().dt;
-  setArrival(sweep);
+  const VectorXd nothing = VectorXd::Zero(ndx_);
 #pragma omp parallel num_threads(threads_)
   {
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
@@ -198,8 +230,13 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
     VectorXd luu(nu()), lu(nu()), gradient(ndx_), diagonal(ndx_);
     Eigen::Matrix<double, 6, 6> Jq, Jv;
 #pragma omp for schedule(static)
-    for (int k = 0; k <= K; ++k) {
-      const auto& y = problem_.knots[static_cast<size_t>(k)];
+    for (int k = segment.first; k <= segment.last; ++k) {
+      const int local = k - segment.first;
+      if (k == segment.last && k < K) {  // the segment that begins here has the cost of this knot
+        sweep.set_cost(local, nothing.data(), nullptr, nothing.data());
+        continue;
+      }
+      const KnotView y = knot(k);
       const auto x = current_.states.col(k);
       cost.expand(y, x.head(nq_), x.segment(nq_, nv_));
       gradient << cost.gradient, VectorXd::Zero(ntheta_);
@@ -207,7 +244,7 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
       diagonal.head(nv_).array() += damping / (kDampedConfiguration * kDampedConfiguration);
       diagonal.segment(nv_, nv_).array() += damping / (kDampedVelocity * kDampedVelocity);
       diagonal.tail(ntheta_).array() += damping / (kDampedParameter * kDampedParameter * K);
-      sweep.set_cost(k, diagonal.data(), cost.base_block.data(), gradient.data());
+      sweep.set_cost(local, diagonal.data(), cost.base_block.data(), gradient.data());
       if (k == K) continue;
       evaluateStep(current_, k, workspace);
       problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
@@ -217,7 +254,7 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, double damping, const VectorXd
       const pin::Motion shift(dt * current_.states.col(k + 1).segment<6>(nq_));
       Jq = pin::exp6(shift).toActionMatrixInverse();
       pin::Jexp6(shift, Jv);
-      sweep.set_step(k,
+      sweep.set_step(local,
                      {dt, Aq, Av, At, nv_, B, nv_, luu.data(), lu.data(), current_.velocity_gap.col(k).data(),
                       current_.configuration_gap.col(k).data(), Jq.data(), Jv.data()});
     }
@@ -249,7 +286,7 @@ void GaussNewton::rollOut(double alpha, Trajectory& trial) {
           trial.states.col(0));
   for (int k = 0; k <= K; ++k) {
     const auto x = trial.states.col(k);
-    costs[k] = costs_[0].value(problem_.knots[static_cast<size_t>(k)], x.head(nq_), x.segment(nq_, nv_));
+    costs[k] = costs_[0].value(knot(k), x.head(nq_), x.segment(nq_, nv_));
     if (!std::isfinite(costs[k])) return;
     if (k == K) break;
     dx = tangent(current_.states.col(k), x);
@@ -325,7 +362,7 @@ void GaussNewton::adaptCurvature() {
   if (last_alpha_ == 0.0) return;
   for (int k = 0; k < steps(); ++k) {
     const Eigen::Map<const VectorXd> step(sweep_.du(k), nu());
-    const auto& weight = problem_.knots[static_cast<size_t>(k)].control_weight;
+    const auto weight = problem_.knots.control_weight.col(k);
     const auto last = last_du_.col(k);
     const double norm = last.dot(weight.cwiseProduct(last));
     if (!(norm > kNoStep)) continue;
@@ -356,8 +393,8 @@ IterationReport GaussNewton::iterate() {
   const double cost_before = evaluate().cost;
   check(current_.finite, "the cost of the start is not finite");
   IterationReport report;
-  linearise(sweep_, damping_, curvature_);
-  if (sweep_.backward() && sweep_.solve()) {
+  setArrival(sweep_);
+  if (sweep_.solve(linearisation(damping_, curvature_))) {
     adaptCurvature();
     search(sweep_.expected_change(), report);
     rememberStep(report.step_length);
@@ -382,8 +419,7 @@ MatrixXd GaussNewton::residuals() const {
   MeasurementCost cost(nv_);
   MatrixXd out(2 * nv_, steps() + 1);
   for (int k = 0; k <= steps(); ++k) {
-    cost.value(problem_.knots[static_cast<size_t>(k)], current_.states.col(k).head(nq_),
-               current_.states.col(k).segment(nq_, nv_));
+    cost.value(knot(k), current_.states.col(k).head(nq_), current_.states.col(k).segment(nq_, nv_));
     out.col(k) = cost.residual;
   }
   return out;

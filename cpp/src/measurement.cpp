@@ -15,13 +15,24 @@ KnotMeasurement::KnotMeasurement(int nv, int ncontrol)
   configuration[6] = 1.0;
 }
 
+KnotView::KnotView(const KnotMeasurement& y)
+    : configuration(y.configuration), configuration_weight(y.configuration_weight),
+      base_time_offset(y.base_time_offset), velocity(y.velocity), velocity_weight(y.velocity_weight),
+      torque(y.torque), control_weight(y.control_weight) {}
+
+KnotView::KnotView(const KnotSeries& s, int k)
+    : configuration(s.configuration.col(k)), configuration_weight(s.configuration_weight.col(k)),
+      base_time_offset(s.base_time_offset[k]), velocity(s.velocity.col(k)),
+      velocity_weight(s.velocity_weight.col(k)), torque(s.torque.col(k)),
+      control_weight(s.control_weight.col(k)) {}
+
 MeasurementCost::MeasurementCost(int nv)
     : residual(Eigen::VectorXd::Zero(2 * nv)), gradient(residual), diagonal(residual), weighted_(residual) {
   base_block.setZero();
   base_jacobian.setZero();
 }
 
-void MeasurementCost::residuals(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v) {
+void MeasurementCost::residuals(const KnotView& y, const ConstRef& q, const ConstRef& v) {
   const auto nv = v.size(), joints = nv - 6;
   const pin::SE3 knot(Eigen::Quaterniond(q[6], q[3], q[4], q[5]).toRotationMatrix(), q.head<3>());
   const pin::SE3 pose = knot * pin::exp6(pin::Motion(y.base_time_offset * v.head<6>()));
@@ -36,12 +47,12 @@ void MeasurementCost::residuals(const KnotMeasurement& y, const ConstRef& q, con
   weighted_.tail(nv) = y.velocity_weight.cwiseProduct(residual.tail(nv));
 }
 
-double MeasurementCost::value(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v) {
+double MeasurementCost::value(const KnotView& y, const ConstRef& q, const ConstRef& v) {
   residuals(y, q, v);
   return 0.5 * weighted_.dot(residual);
 }
 
-double MeasurementCost::expand(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v) {
+double MeasurementCost::expand(const KnotView& y, const ConstRef& q, const ConstRef& v) {
   residuals(y, q, v);
   const auto nv = v.size();
   Eigen::Matrix<double, 6, 6> pose_jacobian =

@@ -33,31 +33,38 @@ Posterior GaussNewton::posterior() {
   const int K = steps(), nimpulse = 3 * problem_.step->ncontacts();
   Posterior out = unknown(nv_, ntheta_, nu(), nimpulse, K);
   evaluate();
-  sweeps::Sweep sweep({nv_, ntheta_, nu()}, K, {true, false});
-  linearise(sweep, 0.0, VectorXd::Ones(K));
-  if (!sweep.backward() || !sweep.solve() || !sweep.forward()) return out;
+  sweep_.release();  // its memory serves the sweep of the posterior
+  sweeps::SegmentedSweep sweep({nv_, ntheta_, nu()}, K, segment_, {true, false});
+  setArrival(sweep);
+  if (!sweep.solve(linearisation(0.0, VectorXd::Ones(K)))) return out;
   const auto model = sweep.expected_change();
   out.expected = -(model.linear + 0.5 * model.quadratic);
   MatrixXd hat = MatrixXd::Zero(2 * nv_ + nu(), K + 1);  // leverages of every knot
   bool ok = true;
+  const auto status = sweep.visit_covariances([&](const sweeps::Sweep& part, sweeps::Segment segment) {
+    const int end = segment.last == K ? K : segment.last - 1;  // a knot between segments belongs to the later
 #pragma omp parallel for num_threads(threads_) schedule(static) reduction(&& : ok)
-  for (int k = 0; k <= K; ++k) {
-    posteriorOfKnot(sweep, k, hat, out);
-    ok = ok && out.configuration_std.col(k).allFinite();
-  }
+    for (int k = segment.first; k <= end; ++k) {
+      posteriorOfKnot(part, segment.first, k, hat, out);
+      ok = ok && out.configuration_std.col(k).allFinite();
+    }
+    return ok;
+  });
   const VectorXd sums = hat.rowwise().sum();
   out.configuration_leverage = sums.head(nv_);
   out.velocity_leverage = sums.segment(nv_, nv_);
   out.control_leverage = sums.tail(nu());
-  out.ok = ok;
+  out.ok = ok && status;
   return out;
 }
 
-void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& hat, Posterior& out) {
-  const auto& y = problem_.knots[static_cast<size_t>(k)];
+void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, MatrixXd& hat,
+                                  Posterior& out) {
+  const int local = k - first;
+  const KnotView y = knot(k);
   const auto x = current_.states.col(k);
   MatrixXd covariance(ndx_, ndx_);
-  if (!sweep.covariance(k, covariance.data())) return;
+  if (!sweep.covariance(local, covariance.data())) return;
   const VectorXd std = rootOfDiagonal(covariance);
   out.configuration_std.col(k) = std.head(nv_);
   out.velocity_std.col(k) = std.segment(nv_, nv_);
@@ -80,8 +87,8 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& h
   const int nimpulse = 3 * problem_.step->ncontacts();
   MatrixXd gain(nu(), ndx_), given(nu(), nu()), impulse_x(nimpulse, ndx_), impulse_u(nimpulse, nu());
   VectorXd feedforward(nu());
-  sweep.policy(k, gain.data(), feedforward.data());
-  sweep.control_covariance(k, given.data());
+  sweep.policy(local, gain.data(), feedforward.data());
+  sweep.control_covariance(local, given.data());
   out.control_std.col(k) = rootOfDiagonal(gain * covariance * gain.transpose() + given);
   hat.col(k).tail(nu()) = y.control_weight.cwiseProduct(out.control_std.col(k).cwiseAbs2());
 

@@ -39,6 +39,8 @@ struct Sweep::Data {
 
   /// Stores the solution x of knot k, and du(k) has been set if k < steps; adds to the expected change.
   void record(int k, const double* x);
+  /// The linear steps from the internal state x of knot 0; x, x_next: rows of kLargestRow.
+  void propagate(double* x, double* x_next);
   Status solution_status() const;
 
   void require_knot(int k, int last) const;
@@ -51,6 +53,7 @@ struct Sweep::Data {
   Memory memory;
   int steps;
   Outcome prior_state = Outcome::kOk;
+  Outcome terminal_state = Outcome::kOk;
   bool has_policy = false;
   bool has_arrivals = false;
   ExpectedChange change{};

@@ -32,6 +32,13 @@ Outcome check_step(const Layout& s, const StepInput& input) {
   return finite.outcome();
 }
 
+Outcome check_quadratic(int ndx, const double* hessian, const double* gradient) {
+  FiniteCheck finite;
+  finite.add(hessian, ndx * ndx);
+  finite.add(gradient, ndx);
+  return finite.outcome();
+}
+
 void store_model(const Layout& s, const StepInput& input, StepData& step) {
   step.dt = input.dt;
   copy_transposed(input.Av, input.lda, s.nv, s.nv, step.A, s.columns);
@@ -112,12 +119,18 @@ void Sweep::set_cost(int k, const double* diagonal, const double* base_block, co
 }
 
 void Sweep::set_arrival(const double* hessian, const double* gradient) {
-  const int ndx = data_->dimensions.ndx();
-  FiniteCheck finite;
-  finite.add(hessian, ndx * ndx);
-  finite.add(gradient, ndx);
-  data_->prior_state = finite.outcome();
+  data_->prior_state = check_quadratic(data_->dimensions.ndx(), hessian, gradient);
   data_->form_from_dense(hessian, gradient, data_->memory.prior);
+}
+
+void Sweep::set_terminal(const double* hessian, const double* gradient) {
+  data_->terminal_state = check_quadratic(data_->dimensions.ndx(), hessian, gradient);
+  data_->form_from_dense(hessian, gradient, data_->memory.terminal);
+}
+
+void Sweep::clear_terminal() {
+  data_->terminal_state = Outcome::kOk;
+  std::fill_n(data_->memory.terminal, data_->form_size(), 0.0);
 }
 
 }  // namespace sweeps

@@ -132,6 +132,7 @@ void Memory::lay_out(const Layout& s, Arena arena) {
   for (double*& value : values) value = arena.take(form);
   for (double*& arrival : arrivals) arrival = arena.take(form);
   prior = arena.take(form);
+  terminal = arena.take(form);
   solution_dx = arena.take(costs.size() * (2 * s.nv + s.nt));
   solution_du = arena.take(steps.size() * s.nu);
   workspace = take_workspace(s, arena);

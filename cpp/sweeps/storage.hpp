@@ -36,6 +36,7 @@ struct Memory {
   std::vector<double*> values;          // forms V_k (K + 1), or two that alternate
   std::vector<double*> arrivals;        // forms Lambda_k (K + 1), or two that alternate
   double* prior;                        // form of the arrival cost of knot 0
+  double* terminal;                     // form of what follows knot K
   double* solution_dx;                  // (K + 1, ndx)
   double* solution_du;                  // (K, nu)
   Workspace workspace;

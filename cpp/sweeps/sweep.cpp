@@ -64,6 +64,18 @@ void Sweep::Data::record(int k, const double* x) {
   if (k < steps) add_control_change(layout, memory.steps[k], du(k), change);
 }
 
+void Sweep::Data::propagate(double* x, double* x_next) {
+  double buffer[kLargestBuffer];
+  for (int k = 0; k < steps; ++k) {
+    const StepData& step = memory.steps[k];
+    kernels.evaluate_policy(layout, step, x, x_next, du(k), buffer);
+    advance(layout, step, x, x_next);
+    record(k, x);
+    std::swap(x, x_next);
+  }
+  record(steps, x);
+}
+
 Status Sweep::Data::solution_status() const {
   for (int k = 0; k <= steps; ++k) {
     FiniteCheck finite;
@@ -109,9 +121,10 @@ void Sweep::set_steps(int steps) {
 Status Sweep::backward() {
   Data& d = *data_;
   d.has_policy = false;
-  double* terminal = d.value_form(d.steps);
-  std::fill_n(terminal, d.form_size(), 0.0);
-  d.kernels.add_cost(d.layout, d.memory.costs[d.steps], terminal);
+  if (d.terminal_state != Outcome::kOk) return {d.terminal_state, d.steps};
+  double* last = d.value_form(d.steps);
+  std::copy_n(d.memory.terminal, d.form_size(), last);
+  d.kernels.add_cost(d.layout, d.memory.costs[d.steps], last);
   if (d.memory.costs[d.steps].state != Outcome::kOk) return {d.memory.costs[d.steps].state, d.steps};
   for (int k = d.steps - 1; k >= 0; --k) {
     d.condense(k);
@@ -134,20 +147,23 @@ Status Sweep::solve() {
   if (d.prior_state != Outcome::kOk) return {d.prior_state, 0};
   double* form = d.memory.workspace.form;
   for (std::size_t i = 0; i < d.form_size(); ++i) form[i] = d.value_form(0)[i] + d.memory.prior[i];
-  double rows[2][kLargestRow] = {}, buffer[kLargestBuffer];
-  double *x = rows[0], *x_next = rows[1];
-  const Outcome outcome = d.kernels.minimise(s, form, x, d.memory.workspace.inverse_pivot);
+  double rows[2][kLargestRow] = {};
+  const Outcome outcome = d.kernels.minimise(s, form, rows[0], d.memory.workspace.inverse_pivot);
   if (outcome != Outcome::kOk) return {outcome, 0};
   d.change = {};
-  add_prior_change(s, d.memory.prior, x, d.change);
-  for (int k = 0; k < d.steps; ++k) {
-    const StepData& step = d.memory.steps[k];
-    d.kernels.evaluate_policy(s, step, x, x_next, d.du(k), buffer);
-    advance(s, step, x, x_next);
-    d.record(k, x);
-    std::swap(x, x_next);
-  }
-  d.record(d.steps, x);
+  add_prior_change(s, d.memory.prior, rows[0], d.change);
+  d.propagate(rows[0], rows[1]);
+  return d.solution_status();
+}
+
+Status Sweep::solve_from(const double* dx_0) {
+  Data& d = *data_;
+  d.require(d.has_policy, "solve_from() needs a successful backward()");
+  double rows[2][kLargestRow] = {};
+  d.to_internal(dx_0, rows[0]);
+  rows[0][d.layout.one] = 1;
+  d.change = {};
+  d.propagate(rows[0], rows[1]);
   return d.solution_status();
 }
 

@@ -125,6 +125,11 @@ class Sweep {
   /// Cost of knot k, 0 <= k <= steps(): `diagonal` (ndx) >= 0, `base_block` (12, 12) symmetric over
   /// (dq[0:6], dv[0:6]) added to it (null: none), `gradient` (ndx).
   void set_cost(int k, const double* diagonal, const double* base_block, const double* gradient);
+  /// Adds a cost to knot K that is not the knot's own (what follows the chain): `hessian` (ndx, ndx)
+  /// symmetric (its lower triangle is read), `gradient` (ndx). It counts in backward() but not in
+  /// expected_change().
+  void set_terminal(const double* hessian, const double* gradient);
+  void clear_terminal();
   /// Arrival cost of knot 0: `hessian` (ndx, ndx) symmetric (its lower triangle is read), `gradient` (ndx).
   void set_arrival(const double* hessian, const double* gradient);
 
@@ -132,6 +137,9 @@ class Sweep {
   Status backward();
   /// Minimiser of V_0 + arrival, then the linear steps to knot K. After backward().
   Status solve();
+  /// The linear steps from `dx_0` (ndx) to knot K, whatever led there. After backward(); expected_change() is
+  /// then without the arrival cost.
+  Status solve_from(const double* dx_0);
   /// Costs to arrive Lambda_0 ... Lambda_K.
   Status forward();
   /// Minimiser of Lambda_K + cost of knot K, then back to knot 0. After forward(), with arrival_factors.

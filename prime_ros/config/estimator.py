@@ -107,6 +107,25 @@ class GroundHeightConfig(Section):
     """Prior standard deviation of the height [m]."""
 
 
+class OutliersConfig(Section):
+    """Residual beyond which a measurement is given no weight, in its standard deviations; 0: never."""
+
+    mocap: Number = Field(5.0, ge=0)
+    """A pose of motion capture, position and orientation together [-]."""
+
+    gyroscope: Number = Field(5.0, ge=0)
+    """Angular velocity of the base, all axes together [-]."""
+
+    joint_position: Number = Field(5.0, ge=0)
+    """Position of one joint [-]."""
+
+    joint_velocity: Number = Field(5.0, ge=0)
+    """Velocity of one joint [-]."""
+
+    joint_torque: Number = Field(5.0, ge=0)
+    """Torque of one joint [-]."""
+
+
 class SolverConfig(Section):
     """The optimiser."""
 
@@ -126,8 +145,24 @@ class SolverConfig(Section):
     """Number of threads; 0: as many as there are cores."""
 
 
+CheckName = Literal[
+    "joint-limits",
+    "sensor-range",
+    "mocap-frozen",
+    "mocap-jumps",
+    "quaternion-order",
+    "world-up",
+    "imu-mount",
+    "imu-units",
+    "joint-velocity",
+    "joint-order",
+    "joint-torque",
+    "ground-contact",
+]
+
+
 class ClockOffsetConfig(Section):
-    """Seconds added to the stamps of a stream."""
+    """Seconds added to the stamps of a stream, and whether the offset of motion capture is estimated."""
 
     joints: Seconds = 0.0
     """Added to the stamps of the joints [s]."""
@@ -138,12 +173,21 @@ class ClockOffsetConfig(Section):
     mocap: Seconds = 0.0
     """Added to the stamps of motion capture [s]."""
 
+    estimate: Literal["auto", "always", "never"] = "auto"
+    """Estimate what is left of the offset of motion capture against the IMU and add it: auto, above 3 std."""
+
+    search: Seconds = Field(0.5, gt=0)
+    """Largest offset to look for [s]."""
+
 
 class SamplingConfig(Section):
     """How samples become measurements at knots."""
 
     max_gap: Seconds = Field(0.03, gt=0)
     """Longest pause between samples of a channel; knots that a longer one touches lack that channel [s]."""
+
+    skip_checks: tuple[CheckName, ...] = ()
+    """Checks of the recording to leave out; docs/recording.md lists them."""
 
     clock_offset: ClockOffsetConfig = ClockOffsetConfig()
     """Constant offset of the clock of each stream."""
@@ -175,6 +219,9 @@ class EstimatorConfig(Section):
 
     ground_height: GroundHeightConfig = GroundHeightConfig()
     """Ground plane."""
+
+    outliers: OutliersConfig = OutliersConfig()
+    """Rejection of measurements that contradict all others."""
 
     links: tuple[str, ...] = ("base",)
     """Links whose inertia is identified; an empty list identifies none."""

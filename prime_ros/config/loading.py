@@ -19,19 +19,33 @@ Kind = Literal["robots", "estimators"]
 Config = TypeVar("Config", bound=BaseModel)
 
 
-def config_folder() -> Path:
-    """Folder of the shipped configurations: of the source tree, or of the installation.
+def shipped_folder(name: str, *contents: str) -> Path:
+    """A folder that comes with the package: of the source tree, or of the installation.
+
+    Args:
+        name: Name of the folder, such as ``config``.
+        contents: What it must hold; other packages may have a folder of the same name.
 
     Raises:
-        ConfigError: If neither exists.
+        ConfigError: If there is none.
     """
     package = Path(__file__).parent.parent
-    candidates = [package.parent / "config", package.resolve().parent / "config"]
-    candidates += [parent / "share" / "prime_ros" / "config" for parent in package.parents]
+    candidates = [package.parent / name, package.resolve().parent / name]
+    candidates += [parent / "share" / "prime_ros" / name for parent in package.parents]
     for folder in candidates:
-        if (folder / "robots").is_dir() and (folder / "estimators").is_dir():
+        if all((folder / content).exists() for content in contents):
             return folder
-    raise ConfigError(f"the shipped configurations are missing; looked for {', '.join(map(str, candidates))}")
+    looked = ", ".join(map(str, candidates))
+    raise ConfigError(f"the folder {name} of the installation is missing; looked for {looked}")
+
+
+def config_folder() -> Path:
+    """Folder of the shipped configurations.
+
+    Raises:
+        ConfigError: If it is missing.
+    """
+    return shipped_folder("config", "robots", "estimators")
 
 
 def available(kind: Kind) -> list[str]:

@@ -12,9 +12,13 @@ from scipy.special import ndtr
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.estimate import Certificate, Estimate, LinkEstimate, SensorReport
+from prime_ros.estimation.estimate import Certificate, Direction, Estimate, LinkEstimate
+from prime_ros.estimation.gate import Gate
 from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
+from prime_ros.estimation.observability import directions
 from prime_ros.estimation.problem import BASE_NV, Problem
+from prime_ros.estimation.progress import Progress
+from prime_ros.estimation.sensors import sensor_channels
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
 
@@ -23,12 +27,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver leaves: the problem, its last iterate, the posterior there and the certificate."""
+    """What a solver leaves: the problem, its last iterate, the posterior there, and what it took."""
 
     problem: Problem
     solver: _core.GaussNewton
     posterior: _core.Posterior
     certificate: Certificate
+    gate: Gate
+    history: tuple[Progress, ...]
 
 
 def to_estimate(
@@ -46,6 +52,9 @@ def to_estimate(
     force, force_std = contact_forces(solution, config.dt)
     probability, probability_std = contact_probability(force, force_std, config.contact_threshold)
     posterior = solution.posterior
+    channels = sensor_channels(
+        solution.solver, posterior, solution.gate, robot.joint_names, robot.contact_names
+    )
     std = {
         "base_position_W": posterior.position_std[:, :steps].T,
         "base_quat_xyzw": posterior.configuration_std[3:6, :steps].T,
@@ -74,8 +83,13 @@ def to_estimate(
         ground_height=float(states[0, -1]),
         std_ground_height=float(np.sqrt(posterior.theta_covariance[-1, -1])),
         certificate=solution.certificate,
-        sensors=sensor_reports(solution, nv),
+        sensors={name: each.report() for name, each in channels.items()},
         timing=timing,
+        residuals={
+            name: each.residuals(measurements.stamp_ns) for name, each in channels.items() if each.measured
+        },
+        history=solution.history,
+        directions=link_directions(solution),
     )
 
 
@@ -105,6 +119,21 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
+def link_directions(solution: Solution) -> tuple[Direction, ...]:
+    """What the recording told about the inertia of every identified link."""
+    information, covariance = (
+        solution.problem.prior_information,
+        solution.posterior.theta_covariance,
+    )
+    start = len(information) - len(covariance)
+    prior_std = np.diag(information)[start:] ** -0.5
+    found: list[Direction] = []
+    for i, link in enumerate(solution.problem.links):
+        block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
+        found += directions(link, prior_std[block], covariance[block, block])
+    return tuple(sorted(found, key=lambda direction: direction.learned))
+
+
 def link_estimates(solution: Solution, robot: Robot) -> dict[str, LinkEstimate]:
     """Nominal and estimated inertia of every identified link."""
     theta, covariance = (
@@ -121,59 +150,3 @@ def link_estimates(solution: Solution, robot: Robot) -> dict[str, LinkEstimate]:
             std=body_inertia_std(theta[block], covariance[block, block]),
         )
     return links
-
-
-def sensor_reports(solution: Solution, nv: int) -> dict[str, SensorReport]:
-    """Whitened residuals of every sensor, and of the disturbance and slack that the model had to invent.
-
-    Degrees of freedom are the number of measurements minus the trace of the hat matrix of that sensor.
-    """
-    knots, posterior = solution.problem.knots, solution.posterior
-    residual = np.asarray(solution.solver.residuals())
-    configuration = _Channels(
-        residual[:nv], np.array([k.configuration_weight for k in knots]).T, posterior.configuration_leverage
-    )
-    velocity = _Channels(
-        residual[nv:], np.array([k.velocity_weight for k in knots]).T, posterior.velocity_leverage
-    )
-    control = _Channels(
-        np.asarray(solution.solver.controls),
-        np.array([k.control_weight for k in knots[:-1]]).T,
-        posterior.control_leverage,
-    )
-    slack = np.arange(nv, len(control.residual))
-    normal = slack[(slack - nv) % 3 == 2]
-    reports = {
-        "mocap position": configuration.report(slice(0, 3), "m"),
-        "mocap orientation": configuration.report(slice(3, 6), "rad"),
-        "joint position": configuration.report(slice(6, nv), "rad"),
-        "gyroscope": velocity.report(slice(3, 6), "rad/s"),
-        "joint velocity": velocity.report(slice(6, nv), "rad/s"),
-        "joint torque": control.report(slice(6, nv), "Nm"),
-        "disturbance force": control.report(slice(0, 3), "N", measured=False),
-        "disturbance moment": control.report(slice(3, 6), "Nm", measured=False),
-        "slack tangential": control.report(np.setdiff1d(slack, normal), "m/s", measured=False),
-        "slack normal": control.report(normal, "m/s", measured=False),
-    }
-    return {name: report for name, report in reports.items() if report.count}
-
-
-@dataclass(frozen=True)
-class _Channels:
-    """Residuals and weights of shape (channels, knots), leverages summed over knots of shape (channels,)."""
-
-    residual: Array
-    weight: Array
-    leverage: Array
-
-    def report(self, rows: slice | NDArray[np.int64], unit: str, measured: bool = True) -> SensorReport:
-        residual, used = self.residual[rows], self.weight[rows] > 0.0
-        count = int(used.sum())
-        return SensorReport(
-            count=count,
-            dof=count - float(self.leverage[rows].sum()),
-            chi_square=float((self.weight[rows] * residual**2).sum()),
-            rms_residual=float(np.sqrt((residual[used] ** 2).mean())) if count else float("nan"),
-            unit=unit,
-            measured=measured,
-        )

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.covariance import Solution, to_estimate
 from prime_ros.estimation.estimate import Certificate, Estimate, StageReport
+from prime_ros.estimation.gate import GATE_FACTORS, Gate
 from prime_ros.estimation.problem import build_problem
 from prime_ros.estimation.progress import Progress, Report
 from prime_ros.estimation.reference import solve_fddp
@@ -42,51 +44,112 @@ def solve(
     """
     start = time.perf_counter()
     problem = build_problem(measurements, robot, config)
-    built = time.perf_counter()
+    gate = Gate(problem.knots, config)
     solver = _core.GaussNewton(
         problem.step,
-        list(problem.knots),
+        problem.knots,
         problem.prior,
         problem.prior_information,
         config.solver.cost_tolerance,
         config.solver.threads,
     )
     solver.set_trajectory(problem.states, problem.controls)
-    report = progress or (lambda _: None)
+    built = time.perf_counter()
+    history: list[Progress] = []
+
+    def record(at: Progress) -> None:
+        history.append(at)
+        if progress is not None:
+            progress(at)
+
     if config.solver.name == "fddp":
-        run = solve_fddp(problem, solver, config, report)
+        certificate = solve_fddp(problem, solver, gate, config, record)
     else:
-        run = solve_gauss_newton(solver, config, report)
+        certificate = solve_gauss_newton(solver, gate, config, record)
     solved = time.perf_counter()
-    posterior = solver.posterior()
+    solution = Solution(problem, solver, solver.posterior(), certificate, gate, tuple(history))
     timing = {"problem": built - start, "solver": solved - built, "covariance": time.perf_counter() - solved}
-    return to_estimate(Solution(problem, solver, posterior, run), measurements, robot, config, timing)
+    return to_estimate(solution, measurements, robot, config, timing)
 
 
-def solve_gauss_newton(solver: _core.GaussNewton, config: EstimatorConfig, report: Report) -> Certificate:
+def solve_gauss_newton(
+    solver: _core.GaussNewton, gate: Gate, config: EstimatorConfig, report: Report
+) -> Certificate:
     """Run Gauss-Newton through the stages of the contact smoothing on a solver that holds a start.
 
     Returns:
-        The certificate; `solver` holds the last iterate.
+        The certificate; `solver` holds the last iterate, `gate` what was rejected.
     """
-    stages: list[StageReport] = []
-    total = 0
-    kappas = config.contact.kappa_stages
-    last: _core.IterationReport | None = None
-    for number, kappa in enumerate(kappas, start=1):
-        solver.set_kappa(kappa)
-        final = number == len(kappas)
-        budget = config.solver.max_iterations - total if final else EARLY_ITERATIONS
-        converged, iterations = False, 0
-        while not converged and iterations < min(budget, config.solver.max_iterations - total):
-            last = solver.iterate()
-            iterations += 1
-            report(Progress(number, len(kappas), kappa, total + iterations, last.cost, last.largest_gap))
-            converged = _converged(last, config) if final else _settled(last)
-        total += iterations
-        if last is not None and iterations:
-            stages.append(StageReport(kappa, iterations, last.cost, last.largest_gap, converged))
-    return _certificate(last, tuple(stages), total, config)
+    run = _Run(solver, gate, config, report)
+    for number in range(1, len(config.contact.kappa_stages)):
+        run.early_stage(number)
+    run.last_stage()
+    return run.certificate()
+
+
+class _Run:
+    """Gauss-Newton from stage to stage."""
+
+    def __init__(
+        self, solver: _core.GaussNewton, gate: Gate, config: EstimatorConfig, report: Report
+    ) -> None:
+        self.solver, self.gate, self.config, self.report = solver, gate, config, report
+        self.stages: list[StageReport] = []
+        self.total = 0
+        self.last: _core.IterationReport | None = None
+
+    def early_stage(self, number: int) -> None:
+        """Bring the iterate near; no outlier may pull far."""
+        self.solver.set_kappa(self._kappa(number))
+        settled = False
+        for _ in range(EARLY_ITERATIONS):
+            settled = self._iterate_until(number, _settled, 1)
+            self.gate.soften(self.solver)
+            if settled:
+                break
+        self._close(number, settled)
+
+    def last_stage(self) -> None:
+        """Converge, and again while what is rejected changes."""
+        number = len(self.config.contact.kappa_stages)
+        self.solver.set_kappa(self._kappa(number))
+        for attempt in range(len(GATE_FACTORS)):
+            if self.gate.reject(self.solver, attempt):
+                self._iterate_until(number, _settled, EARLY_ITERATIONS)
+        converged = False
+        while not converged or self.gate.reject(self.solver):
+            converged = self._iterate_until(number, lambda last: _converged(last, self.config))
+            if not converged:
+                break
+        self._close(number, converged)
+
+    def certificate(self) -> Certificate:
+        """Evidence on the last iterate."""
+        return _certificate(self.last, tuple(self.stages), self.total, self.config)
+
+    def _kappa(self, number: int) -> float:
+        return self.config.contact.kappa_stages[number - 1]
+
+    def _iterate_until(
+        self, number: int, done: Callable[[_core.IterationReport], bool], most: int | None = None
+    ) -> bool:
+        """Iterate until done, at most so often or as often as is left altogether; whether it is done."""
+        left = self.config.solver.max_iterations - self.total
+        for _ in range(left if most is None else min(most, left)):
+            self.last = self.solver.iterate()
+            self.total += 1
+            stages, kappa = len(self.config.contact.kappa_stages), self._kappa(number)
+            self.report(Progress(number, stages, kappa, self.total, self.last.cost, self.last.largest_gap))
+            if done(self.last):
+                return True
+        return False
+
+    def _close(self, number: int, converged: bool) -> None:
+        before = sum(stage.iterations for stage in self.stages)
+        if self.last is not None and self.total > before:
+            last, iterations = self.last, self.total - before
+            kappa = self._kappa(number)
+            self.stages.append(StageReport(kappa, iterations, last.cost, last.largest_gap, converged))
 
 
 def _settled(report: _core.IterationReport) -> bool:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
@@ -29,8 +29,8 @@ class Problem:
     """Rigid-body model with nominal inertias."""
     step: _core.ContactStep
     """Contact dynamics of the robot with the parameters that are estimated."""
-    knots: Sequence[_core.KnotMeasurement]
-    """K + 1 knots."""
+    knots: _core.KnotSeries
+    """Measurements of K + 1 knots and their weights."""
     prior: Array
     """Mean of (q, v, theta) at the first knot."""
     prior_information: Array
@@ -117,8 +117,7 @@ def measured_trajectory(m: KnotMeasurements) -> tuple[Array, Array]:
     before, after = np.maximum(k - VELOCITY_WINDOW, 0), np.minimum(k + VELOCITY_WINDOW, len(k) - 1)
     span = np.maximum(stamp[after] - stamp[before], m.dt)
     velocity_W = (m.base_position_W[after] - m.base_position_W[before]) / span[:, None]
-    rotation = np.array([pin.Quaternion(quat).toRotationMatrix() for quat in m.base_quat_xyzw])
-    linear_B = np.einsum("kji,kj->ki", rotation, velocity_W)
+    linear_B = Rotation.from_quat(m.base_quat_xyzw).inv().apply(velocity_W)
     position = m.base_position_W - m.base_time_offset[:, None] * velocity_W
     q = np.hstack([position, m.base_quat_xyzw, m.joint_position])
     return q, np.hstack([linear_B, m.base_angular_velocity_B, m.joint_velocity])
@@ -158,37 +157,20 @@ def prior_std(robot: Robot, config: EstimatorConfig) -> Array:
 
 def knot_measurements(
     m: KnotMeasurements, q: Array, v: Array, robot: Robot, config: EstimatorConfig
-) -> list[_core.KnotMeasurement]:
+) -> _core.KnotSeries:
     """Measurements with their weights, inverse variances: zero where the standard deviation is infinite."""
-    nv, contacts = robot.model.nv, len(robot.contacts)
-    configuration = np.hstack([m.base_position_W, m.base_quat_xyzw, m.joint_position])
-    weight_q = (
-        np.hstack(
-            [
-                np.repeat(m.std_base_position[:, None], 3, axis=1),
-                np.repeat(m.std_base_rotation[:, None], 3, axis=1),
-                m.std_joint_position,
-            ]
-        )
-        ** -2.0
-    )
-    weight_v = np.hstack(
-        [
-            np.zeros((len(v), 3)),
-            np.repeat(m.std_base_angular_velocity[:, None], 3, axis=1) ** -2.0,
-            m.std_joint_velocity**-2.0,
-        ]
-    )
-    weight_u = control_std(m, contacts, config) ** -2.0
-    torque = np.nan_to_num(m.joint_torque)
-    knots = []
-    for k in range(len(q)):
-        knot = _core.KnotMeasurement(nv, nv + 3 * contacts)
-        knot.configuration, knot.configuration_weight = configuration[k], weight_q[k]
-        knot.velocity, knot.velocity_weight = v[k], weight_v[k]
-        knot.base_time_offset = float(m.base_time_offset[k])
-        knot.torque, knot.control_weight = torque[k], weight_u[k]
-        knots.append(knot)
+    std_base = [m.std_base_position, m.std_base_rotation]
+    std_q = np.hstack([np.repeat(np.column_stack(std_base), 3, axis=1), m.std_joint_position])
+    std_rate = np.repeat(m.std_base_angular_velocity[:, None], 3, axis=1)
+    std_v = np.hstack([np.full((len(v), 3), np.inf), std_rate, m.std_joint_velocity])
+    knots = _core.KnotSeries()
+    knots.configuration = np.hstack([m.base_position_W, m.base_quat_xyzw, m.joint_position]).T
+    knots.configuration_weight = std_q.T**-2.0
+    knots.base_time_offset = m.base_time_offset
+    knots.velocity = v.T
+    knots.velocity_weight = std_v.T**-2.0
+    knots.torque = np.nan_to_num(m.joint_torque).T
+    knots.control_weight = control_std(m, len(robot.contacts), config).T ** -2.0
     return knots
 
 

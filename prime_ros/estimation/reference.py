@@ -12,6 +12,7 @@ import numpy as np
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.estimate import Certificate, StageReport
+from prime_ros.estimation.gate import GATE_FACTORS, Gate
 from prime_ros.estimation.problem import Problem
 from prime_ros.estimation.progress import Progress, Report
 
@@ -29,63 +30,86 @@ class _Callback(crocoddyl.CallbackAbstract):
         self._report(float(solver.cost), float(solver.ffeas))
 
 
-def shooting_problem(problem: Problem) -> crocoddyl.ShootingProblem:
+def shooting_problem(problem: Problem, gate: Gate | None = None) -> crocoddyl.ShootingProblem:
     """The estimation problem as a Crocoddyl shooting problem.
 
     The first action carries the prior: its control is the increment of the state from the prior mean. K + 1
-    running actions and a terminal one.
+    running actions and a terminal one. Without a gate no measurement is rejected.
     """
     state = _core.StateInertial(problem.model, problem.step.ntheta)
     pool = _core.WorkspacePool(problem.step)
     arrival = _core.ActionArrival(state, problem.prior_information)
-    actions = [_core.ActionContactStep(state, problem.step, pool, knot) for knot in problem.knots]
+    knots = problem.knots if gate is None else gate.weighted(problem.knots)
+    actions = [_core.ActionContactStep(state, problem.step, pool, knots[k]) for k in range(problem.steps + 1)]
     return crocoddyl.ShootingProblem(problem.prior, [arrival, *actions[:-1]], actions[-1])
 
 
 def solve_fddp(
     problem: Problem,
     evaluator: _core.GaussNewton,
+    gate: Gate,
     config: EstimatorConfig,
     report: Report,
 ) -> Certificate:
-    """Solve with FDDP through the stages of the smoothing.
+    """Solve with FDDP through the stages of the smoothing, the last one again until the gate settles.
 
     Args:
         problem: The problem and its start.
         evaluator: A solver of the same problem; it receives the result and judges it.
+        gate: Rejects measurements after the last stage.
         config: Stages and tolerances.
         report: Called after every iteration.
 
     Returns:
         The certificate.
     """
-    shooting = shooting_problem(problem)
-    solver = crocoddyl.SolverFDDP(shooting)
-    state = shooting.runningModels[0].state
-    xs = [problem.prior, *problem.states.T]
-    us = [state.diff(problem.prior, problem.states[:, 0]), *problem.controls.T]
-    stages: list[StageReport] = []
-    total, kappas = 0, config.contact.kappa_stages
-    cost = float(evaluator.evaluate().cost)
-    for number, kappa in enumerate(kappas, start=1):
-        problem.step.kappa = kappa
-        before = total
+    stages = [(number, kappa) for number, kappa in enumerate(config.contact.kappa_stages, start=1)]
+    run = _Run(problem, gate, config, report, float(evaluator.evaluate().cost))
+    for number, kappa in stages:
+        run.solve(number, kappa)
+    run.hand_over(evaluator)
+    for attempt in range(len(GATE_FACTORS)):
+        if gate.reject(evaluator, attempt):
+            run.solve(*stages[-1])
+            run.hand_over(evaluator)
+    return _certificate(evaluator, run.stages, run.total, config)
 
-        def tell(cost: float, gap: float, number: int = number, kappa: float = kappa) -> None:
-            nonlocal total
-            total += 1
-            report(Progress(number, len(kappas), kappa, total, cost, gap))
 
-        solver.th_stop = STOP * config.solver.cost_tolerance * cost
+class _Run:
+    """FDDP from stage to stage, each from where the last one stopped."""
+
+    def __init__(
+        self, problem: Problem, gate: Gate, config: EstimatorConfig, report: Report, cost: float
+    ) -> None:
+        self.problem, self.gate, self.config, self.report = problem, gate, config, report
+        state = _core.StateInertial(problem.model, problem.step.ntheta)
+        self.xs = [problem.prior, *problem.states.T]
+        self.us = [state.diff(problem.prior, problem.states[:, 0]), *problem.controls.T]
+        self.stages: list[StageReport] = []
+        self.total, self.cost, self.kappa = 0, cost, 0.0
+
+    def solve(self, number: int, kappa: float) -> None:
+        """Run one stage."""
+        self.problem.step.kappa = self.kappa = kappa
+        solver = crocoddyl.SolverFDDP(shooting_problem(self.problem, self.gate))
+        before, limits = self.total, self.config.solver
+
+        def tell(cost: float, gap: float) -> None:
+            self.total += 1
+            stages = len(self.config.contact.kappa_stages)
+            self.report(Progress(number, stages, kappa, self.total, cost, gap))
+
+        solver.th_stop = STOP * limits.cost_tolerance * self.cost
         solver.setCallbacks([_Callback(tell)])
-        solver.solve(xs, us, max(1, config.solver.max_iterations - total), False, 1e-9)
-        xs, us = list(solver.xs), list(solver.us)
-        cost = float(solver.cost)
-        gap, feasible = float(solver.ffeas), bool(solver.isFeasible)
-        stages.append(StageReport(kappa, total - before, cost, gap, feasible))
-    evaluator.set_kappa(kappas[-1])
-    evaluator.set_trajectory(np.array(xs[1:]).T, np.array(us[1:]).T)
-    return _certificate(evaluator, stages, total, config)
+        solver.solve(self.xs, self.us, max(1, limits.max_iterations - self.total), False, 1e-9)
+        self.xs, self.us, self.cost = list(solver.xs), list(solver.us), float(solver.cost)
+        iterations, gap = self.total - before, float(solver.ffeas)
+        self.stages.append(StageReport(kappa, iterations, self.cost, gap, bool(solver.isFeasible)))
+
+    def hand_over(self, evaluator: _core.GaussNewton) -> None:
+        """Give the trajectory to a solver that judges it."""
+        evaluator.set_kappa(self.kappa)
+        evaluator.set_trajectory(np.array(self.xs[1:]).T, np.array(self.us[1:]).T)
 
 
 def _certificate(

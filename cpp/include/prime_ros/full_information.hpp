@@ -6,7 +6,7 @@
 
 #include "prime_ros/measurement.hpp"
 #include "prime_ros/workspace_pool.hpp"
-#include "sweeps/sweep.hpp"
+#include "sweeps/segmented.hpp"
 
 namespace prime_ros {
 
@@ -16,8 +16,7 @@ namespace prime_ros {
 ///   with x_{k+1} = f(x_k, u_k), the contact step; x = (q, v, theta), u = (disturbance, contact slack).
 struct FullInformationProblem {
   std::shared_ptr<ContactStep> step;
-  std::vector<KnotMeasurement>
-      knots;                   ///< K + 1 of them; `torque` and `control_weight` of the last are not used
+  KnotSeries knots;            ///< K + 1 of them; `torque` and `control_weight` of the last are not used
   VectorXd prior;              ///< mean of (q, v, theta) at knot 0, size nq + nv + ntheta
   MatrixXd prior_information;  ///< inverse covariance in the tangent (q, v, theta), ndx x ndx
 };
@@ -64,10 +63,12 @@ class GaussNewton {
  public:
   /// @param cost_tolerance  relative change of the cost below which the defects are closed by a rollout.
   /// @param threads  0: as many as OpenMP allows.
+  /// @param segment  most steps whose linearisation is kept; a longer recording is linearised again where
+  /// needed.
   /// @throws std::invalid_argument  if sizes do not fit, naming them.
-  GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads);
+  GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads, int segment);
 
-  int steps() const { return static_cast<int>(problem_.knots.size()) - 1; }
+  int steps() const { return problem_.knots.size() - 1; }
   int nx() const { return static_cast<int>(problem_.prior.size()); }
   int nu() const { return nv_ + 3 * problem_.step->ncontacts(); }
 
@@ -82,6 +83,9 @@ class GaussNewton {
 
   /// Changes the smoothing; the trajectory stays.
   void setKappa(double kappa);
+
+  /// Replaces the weights of the knots, of the sizes they have; the trajectory stays.
+  void setWeights(const MatrixXd& configuration, const MatrixXd& velocity, const MatrixXd& control);
 
   /// Judges the current trajectory without changing it: cost, gap and Newton counts of the report.
   IterationReport evaluate();
@@ -104,15 +108,17 @@ class GaussNewton {
     bool finite = false;
   };
 
-  void linearise(sweeps::Sweep& sweep, double damping, const VectorXd& curvature);
+  sweeps::SegmentedSweep::Linearise linearisation(double damping, VectorXd curvature);
+  void linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping, const VectorXd& curvature);
+  KnotView knot(int k) const { return KnotView(problem_.knots, k); }
   void shoot(double alpha, Trajectory& trial);
   void rollOut(double alpha, Trajectory& trial);
   void evaluate(Trajectory& t);
   double evaluateStep(Trajectory& t, int k, ContactStepData& workspace) const;
   void summarise(Trajectory& t, const VectorXd& costs) const;
-  void posteriorOfKnot(const sweeps::Sweep& sweep, int k, MatrixXd& hat, Posterior& out);
+  void posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, MatrixXd& hat, Posterior& out);
   double arrivalCost(const Trajectory& t) const;
-  void setArrival(sweeps::Sweep& sweep);
+  void setArrival(sweeps::SegmentedSweep& sweep);
   double merit(const Trajectory& t) const;
   bool search(const sweeps::ExpectedChange& model, IterationReport& report);
   bool tryToClose(IterationReport& report);
@@ -127,9 +133,10 @@ class GaussNewton {
   FullInformationProblem problem_;
   int nq_, nv_, ntheta_, ndx_, threads_;
   double cost_tolerance_;
+  int segment_;
   WorkspacePool pool_;
   std::vector<MeasurementCost> costs_;  ///< one per thread
-  sweeps::Sweep sweep_;
+  sweeps::SegmentedSweep sweep_;
   Trajectory current_, trial_;
   double penalty_ = 0.0, damping_ = 0.0, last_alpha_ = 0.0;
   VectorXd curvature_;  ///< factor on the control weights of each knot, >= 1

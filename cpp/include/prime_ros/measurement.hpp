@@ -22,6 +22,26 @@ struct KnotMeasurement {
   Eigen::VectorXd control_weight;   ///< of the disturbance (nv) and the contact slack (3 nc)
 };
 
+/// Measurements of many knots, one column each; sizes as in KnotMeasurement.
+struct KnotSeries {
+  Eigen::MatrixXd configuration, configuration_weight;
+  Eigen::VectorXd base_time_offset;
+  Eigen::MatrixXd velocity, velocity_weight, torque, control_weight;
+
+  int size() const { return static_cast<int>(configuration.cols()); }
+};
+
+/// One knot, wherever it is stored.
+struct KnotView {
+  using ConstRef = Eigen::Ref<const Eigen::VectorXd>;
+  KnotView(const KnotMeasurement& y);  // NOLINT: a knot is viewed wherever one is expected
+  KnotView(const KnotSeries& series, int k);
+
+  ConstRef configuration, configuration_weight;
+  double base_time_offset;
+  ConstRef velocity, velocity_weight, torque, control_weight;
+};
+
 /// Cost 1/2 |r|^2_W of one knot and its Gauss-Newton expansion in the tangent (dq, dv) of the state.
 ///
 /// The base pose is predicted at its own time by moving the knot along its velocity: T exp(offset * v_base).
@@ -34,10 +54,10 @@ class MeasurementCost {
   explicit MeasurementCost(int nv);
 
   /// Whitened squared residual / 2 at configuration q (nq) and velocity v (nv).
-  double value(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v);
+  double value(const KnotView& y, const ConstRef& q, const ConstRef& v);
 
   /// Fills `residual`, `gradient`, `diagonal` and `base_block`; returns the cost.
-  double expand(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v);
+  double expand(const KnotView& y, const ConstRef& q, const ConstRef& v);
 
   Eigen::VectorXd residual;  ///< unweighted, prediction minus measurement: (q part, v part), size 2 nv
   Eigen::VectorXd gradient;  ///< size 2 nv
@@ -47,7 +67,7 @@ class MeasurementCost {
       base_jacobian;  ///< of the pose residual with respect to (base of q, base of v)
 
  private:
-  void residuals(const KnotMeasurement& y, const ConstRef& q, const ConstRef& v);
+  void residuals(const KnotView& y, const ConstRef& q, const ConstRef& v);
   Eigen::VectorXd weighted_;
   Eigen::Matrix3d rotation_, rotation_error_;
 };
