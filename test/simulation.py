@@ -7,17 +7,16 @@ about its own uncertainty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import pinocchio as pin
-from models import robot_case
+import recordings  # noqa: F401  # finds the benchmarks
+import trot as simulator
 from numpy.typing import NDArray
+from trot import EPOCH_NS, Truth
 
-from prime_ros import _core
 from prime_ros.config import EstimatorConfig, load_estimator_config
-from prime_ros.estimation.problem import contact_step
 from prime_ros.measurements.knots import AlignmentDiagnostics, KnotMeasurements
 from prime_ros.robot import Robot, load_robot
 
@@ -25,27 +24,7 @@ Array = NDArray[np.float64]
 
 PAYLOAD = pin.Inertia(3.0, np.array([0.04, -0.03, 0.12]), 3.0 * np.diag([0.002, 0.003, 0.004]))
 GROUND_HEIGHT = 0.03  # [m]
-EPOCH_NS = 1_700_000_000_000_000_000
-FREQUENCY = 2.0  # [Hz] of the trot
-STIFFNESS, DAMPING = 80.0, 4.0  # of the joints' drives [Nm/rad, Nm s/rad]
-SWING = (0.0, 0.15, 0.3)  # amplitude of hip, thigh and calf [rad]
 SAMPLES_PER_KNOT = 5  # joints and IMU at 500 Hz
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What really happened at K + 1 knots and in the K steps between them."""
-
-    configuration: Array
-    """Shape (K + 1, nq)."""
-    velocity: Array
-    """Shape (K + 1, nv)."""
-    torque: Array
-    """On the joints, without damping and friction, shape (K, n) [Nm]."""
-    force_W: Array
-    """Contact forces, shape (K, C, 3) [N]."""
-    base: pin.Inertia
-    """Of the base with its payload."""
 
 
 def config(*overrides: str) -> EstimatorConfig:
@@ -61,39 +40,19 @@ def go2() -> Robot:
 
 def loaded(robot: Robot, link: str = "base", payload: pin.Inertia = PAYLOAD) -> Robot:
     """The robot with a payload on a link."""
-    model = robot.model.copy()
-    model.inertias[robot.joint_of_link(link)] += payload
-    return replace(robot, model=model)
+    return simulator.loaded(robot, payload, link)
 
 
 def trot(steps: int, seed: int, robot: Robot | None = None, settings: EstimatorConfig | None = None) -> Truth:
     """Trot in place; disturbance and slack are drawn from the standard deviations of the settings."""
     robot, settings = robot or loaded(go2()), settings or config()
-    random, n = np.random.default_rng(seed), len(robot.joint_names)
-    implicit = DAMPING + settings.dt * STIFFNESS
-    step = contact_step(replace(robot, joint_damping=robot.joint_damping + 2.0 * implicit), settings)
-    step.kappa = settings.contact.kappa_stages[-1]
-    data, theta = _core.ContactStepData(step), step.nominal_theta(GROUND_HEIGHT)
-    disturbance = np.repeat([settings.disturbance.force, settings.disturbance.moment], 3)
-    slack = np.tile([settings.slack.tangential] * 2 + [settings.slack.normal], len(robot.contacts))
-    q, v = _stance(robot), np.zeros(robot.model.nv)
-    trajectory, velocities = [q], [v]
-    torques: list[Array] = []
-    forces: list[Array] = []
-    for k in range(steps):
-        spring = STIFFNESS * (_reference(k * settings.dt, n) - q[7:])
-        # As in `models.gait`: the damping of the new velocity from that of the mean.
-        force = np.concatenate([disturbance * random.standard_normal(6), spring + implicit * v[6:]])
-        step.solve(data, q, v, force, slack * random.standard_normal(slack.size), theta)
-        assert data.converged
-        v = data.v_next
-        q = pin.integrate(robot.model, q, settings.dt * v)
-        trajectory.append(q)
-        velocities.append(v)
-        torques.append(spring - implicit * v[6:])
-        forces.append(np.reshape(data.impulse, (-1, 3)) / settings.dt)
-    base = robot.model.inertias[1]
-    return Truth(np.array(trajectory), np.array(velocities), np.array(torques), np.array(forces), base)
+    shaking = simulator.Shaking(
+        force=settings.disturbance.force,
+        moment=settings.disturbance.moment,
+        slack_tangential=settings.slack.tangential,
+        slack_normal=settings.slack.normal,
+    )
+    return simulator.trot(robot, settings, steps, GROUND_HEIGHT, shaking, seed)
 
 
 def measure(truth: Truth, seed: int, settings: EstimatorConfig | None = None) -> KnotMeasurements:
@@ -142,19 +101,3 @@ def _seen(q: Array, v: Array, offset: float, random: np.random.Generator) -> Arr
     pose.translation = pose.translation + noise.mocap_position * random.standard_normal(3)
     pose.rotation = pose.rotation @ pin.exp3(noise.mocap_rotation * random.standard_normal(3))
     return np.asarray(pin.SE3ToXYZQUAT(pose))
-
-
-def _stance(robot: Robot) -> Array:
-    q = np.concatenate([[0.3, -0.2, 0.0, 0.0, 0.0, 0.0, 1.0], robot_case("go2").stance])
-    data = robot.model.createData()
-    pin.forwardKinematics(robot.model, data, q)
-    lowest = min(data.oMi[c.joint_id].act(c.offset)[2] - c.radius for c in robot.contacts)
-    q[2] += GROUND_HEIGHT + 1e-3 - lowest
-    return q
-
-
-def _reference(time: float, n: int) -> Array:
-    """Joint positions of the trot: diagonal legs swing together, the calf a quarter of a cycle ahead."""
-    phase = np.repeat([0.0, 0.5, 0.5, 0.0], 3) + np.tile([0.0, 0.0, 0.25], n // 3)
-    swing = np.tile(SWING, n // 3) * np.sin(2.0 * np.pi * (FREQUENCY * time + phase))
-    return robot_case("go2").stance + swing
