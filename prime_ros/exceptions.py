@@ -24,3 +24,7 @@ class MeasurementError(PrimeError):
 
 class OutputError(PrimeError):
     """A result cannot be written."""
+
+
+class SimulationError(PrimeError):
+    """The simulated robot cannot be built or controlled, or it fell."""

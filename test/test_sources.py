@@ -14,7 +14,8 @@ from prime_ros.config import load_estimator_config
 from prime_ros.exceptions import SourceError
 from prime_ros.measurements import align
 from prime_ros.robot import load_robot
-from prime_ros.sources import Topics, load, write_rosbag, write_table
+from prime_ros.sources import SourceOptions, Topics, load, write_rosbag, write_table
+from prime_ros.sources import rosbag_writer as ours
 
 NAMES = ("hip", "knee", "ankle")
 TYPES = get_typestore(Stores.ROS2_HUMBLE)
@@ -40,8 +41,6 @@ def write_joint_states(path, messages, topic="/joint_states"):
     """A bag with these joint states, and motion capture and IMU beside them."""
     whole = recording(NAMES)
     with Writer(path, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
-        from prime_ros.sources import rosbag_writer as ours
-
         connection = writer.add_connection(topic, JOINT_STATE, typestore=TYPES)
         for index, message in enumerate(messages):
             writer.write(connection, index, TYPES.serialize_cdr(message, JOINT_STATE))
@@ -157,11 +156,14 @@ def test_messages_that_make_no_sense_are_refused(tmp_path, messages, words):
 def test_a_bag_without_a_needed_topic_lists_what_it_has(tmp_path):
     write_joint_states(tmp_path / "bag", [], topic="/joints")
     with pytest.raises(
-        SourceError, match=r"a topic '/arm' of type sensor_msgs/msg/JointState, got none.*/joints"
+        SourceError,
+        match=r"joints: expected a topic '/arm' of type sensor_msgs/msg/JointState.*got none.*/joints",
     ):
-        load(tmp_path / "bag", Topics(joints="/arm"))
-    with pytest.raises(SourceError, match="sensor_msgs/msg/Imu, got none"):
-        load(tmp_path / "bag", Topics(imu="imu"))
+        load(tmp_path / "bag", SourceOptions(Topics(joints="/arm")))
+    with pytest.raises(
+        SourceError, match=r"imu: expected a topic 'imu' of type sensor_msgs/msg/Imu.*got none"
+    ):
+        load(tmp_path / "bag", SourceOptions(Topics(imu="imu")))
 
 
 def test_two_topics_of_a_type_need_a_choice(tmp_path):
@@ -169,14 +171,16 @@ def test_two_topics_of_a_type_need_a_choice(tmp_path):
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         for topic in ("/left", "/right"):
             writer.add_connection(topic, JOINT_STATE, typestore=TYPES)
-    with pytest.raises(SourceError, match=r"got 2 \(/left, /right\): say which"):
+    with pytest.raises(
+        SourceError, match=r"joints: got 2 topics that fit: /left .*, /right .*--topic joints=/left"
+    ):
         load(path)
 
 
 def test_topics_can_be_named(tmp_path):
     topics = Topics(joints="/go2/joints", imu="/go2/imu", mocap="/vicon/go2")
     write_rosbag(recording(NAMES), tmp_path / "bag", topics=topics)
-    assert_same(load(tmp_path / "bag", replace(topics, joints="go2/joints")), recording(NAMES))
+    assert_same(load(tmp_path / "bag", SourceOptions(replace(topics, joints="go2/joints"))), recording(NAMES))
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x89MCAP0\r\n", b"no bag at all" * 100])
@@ -195,10 +199,10 @@ def test_a_bag_is_never_overwritten(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("none", "no such file"), ("a.csv", "ends in '.csv'"), ("folder", "a folder without metadata.yaml")],
+    [("none", "no such file"), ("a.txt", "ends in '.txt'"), ("folder", "a folder without metadata.yaml")],
 )
 def test_what_is_no_recording_is_refused(tmp_path, name, words):
-    (tmp_path / "a.csv").touch()
+    (tmp_path / "a.txt").touch()
     (tmp_path / "folder").mkdir()
     with pytest.raises(SourceError, match=words):
         load(tmp_path / name)

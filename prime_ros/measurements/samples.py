@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prime_ros.exceptions import MeasurementError
+from prime_ros.measurements.time_order import time_order
 
 Floats = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -92,15 +93,17 @@ class Recording:
     """Motion capture."""
     imu: ImuSamples | None = None
     """IMU, or None."""
+    notes: tuple[str, ...] = ()
+    """What whoever reads on should know about how it was read, such as that the file ends in the middle."""
 
     @property
     def start_ns(self) -> int:
-        """Earliest stamp of any stream [ns]."""
+        """Earliest stamp of any stream, strays left out [ns]."""
         return min(int(stamps.min()) for stamps in self._stamps())
 
     @property
     def end_ns(self) -> int:
-        """Latest stamp of any stream [ns]."""
+        """Latest stamp of any stream, strays left out [ns]."""
         return max(int(stamps.max()) for stamps in self._stamps())
 
     @property
@@ -128,13 +131,19 @@ class Recording:
                 f" expected 0 <= start < {length:.3f} s and duration > 0"
             )
         first = self.start_ns + round(start * NANOSECONDS)
-        last = self.end_ns if duration is None else first + round(duration * NANOSECONDS)
+        last = self.end_ns
+        if duration is not None and duration < length:
+            last = first + round(duration * NANOSECONDS)
         imu = None if self.imu is None else _between(self.imu, first, last)
-        return Recording(_between(self.joints, first, last), _between(self.mocap, first, last), imu)
+        return Recording(
+            _between(self.joints, first, last), _between(self.mocap, first, last), imu, self.notes
+        )
 
     def _stamps(self) -> Sequence[Stamps]:
         streams = (self.joints, self.mocap, self.imu)
-        stamps = [stream.stamp_ns for stream in streams if stream is not None and stream.stamp_ns.size]
+        stamps = [
+            s.stamp_ns[time_order(s.stamp_ns).keep] for s in streams if s is not None and s.stamp_ns.size
+        ]
         if not stamps:
             raise MeasurementError("the recording is empty: no stream has a sample")
         return stamps
@@ -176,6 +185,8 @@ def _freeze_floats(samples: Any, stream: str, field: str, shape: tuple[int, int]
 
 
 def _read_only(array: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
+    if array.dtype == dtype and array.flags.owndata and not array.flags.writeable:
+        return array  # given away by whoever made it: long recordings are not copied
     copy = np.array(array, dtype=dtype)
     copy.flags.writeable = False
     return copy

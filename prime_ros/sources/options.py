@@ -34,3 +34,5 @@ class SourceOptions:
     """Frame of the tracked body in a TFMessage (``child_frame_id``); None: the only one."""
     vendor_joint_names: tuple[str, ...] = ()
     """Joints in the order of the vendor's messages, which number them; `Robot.vendor_joint_names`."""
+    number_motors: bool = False
+    """Call the joints motor_0, motor_1, ... where `vendor_joint_names` are needed and missing."""

@@ -1,187 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings in rosbag2 (sqlite3 or mcap), read without ROS."""
+"""Recordings in rosbag2 (sqlite3 or mcap)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rosbags.highlevel import AnyReader
-from rosbags.interfaces import Connection
-from rosbags.typesys import Stores, get_typestore
-
 from prime_ros.exceptions import PrimeError, SourceError
-from prime_ros.measurements.samples import (
-    NANOSECONDS,
-    Floats,
-    ImuSamples,
-    JointSamples,
-    MocapSamples,
-    Recording,
-    Stamps,
-)
+from prime_ros.measurements.samples import Recording
+from prime_ros.sources.bag import Bag, BagTopic
+from prime_ros.sources.bag_ros import open_with_ros
+from prime_ros.sources.bag_rosbags import RosbagsBag
+from prime_ros.sources.options import SourceOptions
+from prime_ros.sources.roles import Choice, Role, choose
+from prime_ros.sources.row_streams import ImuStream, MocapStream
+from prime_ros.sources.streams import JointStream, Stream
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
-IMU = "sensor_msgs/msg/Imu"
-POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
-FIELDS = ("position", "velocity", "effort")
-
-
-@dataclass(frozen=True)
-class Topics:
-    """Topics to read. None: the only topic of the right type."""
-
-    joints: str | None = None
-    """sensor_msgs/JointState, effort in Nm."""
-    imu: str | None = None
-    """sensor_msgs/Imu."""
-    mocap: str | None = None
-    """geometry_msgs/PoseStamped of the tracked body in the world."""
+STREAMS: dict[Role, Any] = {"joints": JointStream, "mocap": MocapStream, "imu": ImuStream}
+"""What decodes the topic of a role."""
+BATCH = 1024
+"""Messages of a topic that are decoded together."""
+BATCH_BYTES = 4_000_000
+"""And their size at which they are decoded before that."""
 
 
-def read_rosbag(path: str | Path, topics: Topics | None = None) -> Recording:
+def read_rosbag(path: str | Path, options: SourceOptions | None = None) -> Recording:
     """Read a bag.
 
-    Samples carry the stamps of their headers, not the time at which the recorder received them. Joints are
-    told apart by their names, message by message; a velocity or effort that a message leaves out becomes NaN.
+    Joints are told apart by their names, message by message; what a message leaves out becomes NaN. A
+    LowState has its joints in the vendor's order and neither names nor stamps: see `SourceOptions`.
 
     Args:
         path: A rosbag2 folder, or an ``.mcap`` or ``.db3`` file.
-        topics: Topics to read; default: found by their type.
+        options: What to read; default: topics found by their type.
 
     Returns:
-        The samples; without IMU if the bag has no topic of its type.
+        The samples, in the order of receipt; without IMU if the bag has no topic of its type.
 
     Raises:
-        SourceError: If the bag cannot be read, or a topic is missing, ambiguous or of another type.
+        SourceError: If the bag cannot be read, a topic is missing, ambiguous or of another type, or its
+            messages make no sense.
     """
-    wanted = topics or Topics()
+    options = options or SourceOptions()
     path = Path(path)
+    with opened(path) as bag:
+        choice = choose(bag.topics, options)
+        if choice.problems:
+            raise SourceError("\n".join(f"{path}: {problem}" for problem in choice.problems))
+        return _recording(bag, choice, options, path)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Bag]:
+    """An open bag, whose failures are errors of this package; opened with ROS where that is installed.
+
+    Raises:
+        SourceError: If it cannot be opened, or whatever goes wrong while it is open.
+    """
     try:
-        with AnyReader(_parts(path), default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
-            bag = _Bag(path, reader)
-            joints = bag.topic(JOINT_STATE, wanted.joints)
-            mocap = bag.topic(POSE_STAMPED, wanted.mocap)
-            imu = bag.topic(IMU, wanted.imu) if wanted.imu or bag.names(IMU) else None
-            return Recording(
-                _joint_samples(bag.messages(joints), f"{path}: {joints}"),
-                _mocap_samples(bag.messages(mocap), f"{path}: {mocap}"),
-                None if imu is None else _imu_samples(bag.messages(imu), f"{path}: {imu}"),
-            )
+        bag = open_with_ros(path) or RosbagsBag(path)
+        try:
+            yield bag
+        finally:
+            bag.close()
     except PrimeError:
         raise
-    except Exception as error:  # a damaged bag surfaces as whatever its storage or its decoder raises
-        raise SourceError(f"{path}: cannot be read as a rosbag2: {error}") from error
-
-
-def _parts(path: Path) -> list[Path]:
-    """What the reader wants: a complete bag, or the storage files of one without metadata."""
-    if path.is_file() or (path / "metadata.yaml").is_file():
-        return [path]
-    return sorted(part for part in path.iterdir() if part.suffix in (".mcap", ".db3"))
-
-
-@dataclass(frozen=True)
-class _Bag:
-    path: Path
-    reader: AnyReader
-
-    def names(self, msgtype: str) -> list[str]:
-        """Topics of a message type."""
-        return sorted({c.topic for c in self._connections() if c.msgtype == msgtype})
-
-    def topic(self, msgtype: str, name: str | None) -> str:
-        """Name of the topic to read; `name` may leave out the leading slash."""
-        candidates = self.names(msgtype)
-        if name is not None:
-            candidates = [topic for topic in candidates if topic.lstrip("/") == name.lstrip("/")]
-        if len(candidates) == 1:
-            return candidates[0]
-        wanted = f"a topic '{name}' of type {msgtype}" if name else f"one topic of type {msgtype}"
-        found = ", ".join(sorted({f"{c.topic} ({c.msgtype})" for c in self._connections()})) or "no topics"
-        got = f"{len(candidates)} ({', '.join(candidates)}): say which" if candidates else "none"
-        raise SourceError(f"{self.path}: expected {wanted}, got {got}; the bag has {found}")
-
-    def messages(self, topic: str) -> Iterator[Any]:
-        """Messages of a topic in the order in which they were recorded."""
-        chosen = [c for c in self._connections() if c.topic == topic]
-        for connection, _, data in self.reader.messages(connections=chosen):
-            yield self.reader.deserialize(data, connection.msgtype)
-
-    def _connections(self) -> list[Connection]:
-        return self.reader.connections
-
-
-def _joint_samples(messages: Iterable[Any], where: str) -> JointSamples:
-    stamps: list[int] = []
-    rows: list[Floats] = []
-    layouts: dict[tuple[str, ...], list[int]] = {}
-    for index, message in enumerate(messages):
-        names = tuple(message.name)
-        stamps.append(_stamp(message))
-        if len(set(names)) != len(names):
-            raise SourceError(
-                f"{where}: message {index}: name: got {', '.join(names)}, expected different names"
-            )
-        rows.append(_joint_values(message, len(names), f"{where}: message {index}"))
-        layouts.setdefault(names, []).append(index)
-    all_names = tuple(dict.fromkeys(name for names in layouts for name in names))
-    table = np.full((len(FIELDS), len(rows), len(all_names)), np.nan)
-    for names, indices in layouts.items():
-        columns = [all_names.index(name) for name in names]
-        table[:, np.array(indices)[:, None], columns] = np.array([rows[i] for i in indices]).transpose(
-            1, 0, 2
-        )
-    return JointSamples(_checked(stamps, where), all_names, *table)
-
-
-def _joint_values(message: Any, joints: int, where: str) -> Floats:
-    """Position, velocity and effort of one message, shape (3, joints)."""
-    values = np.full((len(FIELDS), joints), np.nan)
-    for row, field in enumerate(FIELDS):
-        given = getattr(message, field)
-        if len(given) == joints:
-            values[row] = given
-        elif len(given) > 0:
-            raise SourceError(
-                f"{where}: {field}: got {len(given)} values, expected {joints}, one per name, or none"
-            )
-    return values
-
-
-def _imu_samples(messages: Iterable[Any], where: str) -> ImuSamples:
-    stamps, rows = _rows(messages, lambda m: (*_xyz(m.angular_velocity), *_xyz(m.linear_acceleration)), 6)
-    return ImuSamples(_checked(stamps, where), rows[:, :3], rows[:, 3:])
-
-
-def _mocap_samples(messages: Iterable[Any], where: str) -> MocapSamples:
-    stamps, rows = _rows(
-        messages, lambda m: (*_xyz(m.pose.position), *_xyz(m.pose.orientation), m.pose.orientation.w), 7
-    )
-    return MocapSamples(_checked(stamps, where), rows[:, :3], rows[:, 3:])
-
-
-def _rows(messages: Iterable[Any], values: Any, width: int) -> tuple[list[int], Floats]:
-    pairs = [(_stamp(message), values(message)) for message in messages]
-    return [stamp for stamp, _ in pairs], np.array([row for _, row in pairs], dtype=float).reshape(-1, width)
-
-
-def _xyz(vector: Any) -> tuple[float, float, float]:
-    return vector.x, vector.y, vector.z
-
-
-def _stamp(message: Any) -> int:
-    stamp = message.header.stamp
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
-
-
-def _checked(stamps: list[int], where: str) -> Stamps:
-    array = np.array(stamps, dtype=np.int64)
-    if array.size and not array.any():
+    except Exception as error:  # a damaged bag surfaces as whatever its storage raises
+        reason = str(error) or type(error).__name__
         raise SourceError(
-            f"{where}: got headers without time, expected the time of measurement in header.stamp"
-        )
-    return array
+            f"{path}: cannot be read as a rosbag2: {reason}; copy it again, or repair it with 'mcap recover'"
+            " (mcap) or 'sqlite3 FILE .recover' (db3)"
+        ) from error
+
+
+def _recording(bag: Bag, choice: Choice, options: SourceOptions, path: Path) -> Recording:
+    streams = {
+        role: STREAMS[role](topic, options, f"{path}: {topic.name}") for role, topic in choice.topics.items()
+    }
+    _read(bag, [(topic, streams[role]) for role, topic in choice.topics.items()])
+    samples = {role: stream.samples() for role, stream in streams.items()}
+    notes = dict.fromkeys(note for stream in streams.values() for note in stream.notes)  # one may serve two
+    notes = dict.fromkeys(f"{path}: {note}" for note in (*bag.notes, *choice.notes)) | notes
+    return Recording(samples["joints"], samples["mocap"], samples.get("imu"), tuple(notes))
+
+
+def _read(bag: Bag, streams: Sequence[tuple[BagTopic, Stream]]) -> None:
+    """Pass the messages of a bag on to the streams of their topics, batch by batch."""
+    batches: dict[BagTopic, tuple[list[int], list[bytes]]] = {topic: ([], []) for topic, _ in streams}
+    sizes = dict.fromkeys(batches, 0)
+
+    def flush(topic: BagTopic) -> None:
+        receipt, messages = batches[topic]
+        for wanted, stream in streams:
+            if wanted is topic and messages:
+                stream.add(receipt, messages)
+        batches[topic] = ([], [])
+        sizes[topic] = 0
+
+    for topic, stamp, message in bag.messages(tuple(batches)):
+        receipt, messages = batches[topic]
+        receipt.append(stamp)
+        messages.append(message)
+        sizes[topic] += len(message)
+        if len(messages) >= BATCH or sizes[topic] >= BATCH_BYTES:
+            flush(topic)
+    for topic in batches:
+        flush(topic)

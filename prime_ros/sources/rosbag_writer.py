@@ -21,7 +21,8 @@ from prime_ros.measurements.samples import (
     MocapSamples,
     Recording,
 )
-from prime_ros.sources.rosbag import IMU, JOINT_STATE, POSE_STAMPED, Topics
+from prime_ros.sources.options import Topics
+from prime_ros.sources.roles import IMU, JOINT_STATE, POSE_STAMPED
 
 DEFAULT_TOPICS = Topics(joints="/joint_states", imu="/imu", mocap="/mocap")
 
@@ -91,9 +92,9 @@ def _vector(values: Floats, kind: str = "Vector3") -> Any:
 
 def _joint_messages(samples: JointSamples) -> Stream:
     names = list(samples.names)
-    for stamp, *values in zip(
-        samples.stamp_ns.tolist(), samples.position, samples.velocity, samples.torque, strict=True
-    ):
+    # Rows are written as they lie in memory.
+    tables = (np.ascontiguousarray(table) for table in (samples.position, samples.velocity, samples.torque))
+    for stamp, *values in zip(samples.stamp_ns.tolist(), *tables, strict=True):
         yield stamp, _new(JOINT_STATE, _header(stamp, ""), names, *values)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurement tables: one ``.npz`` with an array per quantity, SI units, int64 nanoseconds."""
+"""Measurement tables in SI units: ``.npz`` with an array per quantity, or CSV and Parquet."""
 
 import zipfile
 from collections.abc import Mapping
@@ -11,35 +11,31 @@ from numpy.typing import NDArray
 
 from prime_ros.exceptions import MeasurementError, SourceError
 from prime_ros.measurements.samples import ImuSamples, JointSamples, MocapSamples, Recording
+from prime_ros.sources.kinds import COLUMN_FILES, TABLE_FILES
+from prime_ros.sources.table_layout import MAX_BYTES, STREAMS
 
 Table = Mapping[str, NDArray[Any]]
-
-#: Keys of every stream with the width of their rows; None: one column per joint.
-STREAMS: dict[str, dict[str, int | None]] = {
-    "joint": {"joint_position": None, "joint_velocity": None, "joint_torque": None},
-    "imu": {"imu_angular_velocity": 3, "imu_linear_acceleration": 3},
-    "mocap": {"mocap_position": 3, "mocap_quat_xyzw": 4},
-}
 
 
 def read_table(path: str | Path) -> Recording:
     """Read a table.
 
-    Keys: `joint_stamp_ns` (N,), `joint_names` (n,), `joint_position`, `joint_velocity`, `joint_torque` (N,
-    n); `mocap_stamp_ns` (m,), `mocap_position` (m, 3), `mocap_quat_xyzw` (m, 4), the base in the world;
-    optional: `imu_stamp_ns` (k,), `imu_angular_velocity` (k, 3), `imu_linear_acceleration` (k, 3).
+    Keys of an ``.npz``: `joint_stamp_ns` (N,), `joint_names` (n,), `joint_position`, `joint_velocity`,
+    `joint_torque` (N, n); `mocap_stamp_ns` (m,), `mocap_position` (m, 3), `mocap_quat_xyzw` (m, 4), the base
+    in the world; optional: `imu_stamp_ns` (k,), `imu_angular_velocity` (k, 3), `imu_linear_acceleration` (k,
+    3). CSV and Parquet have a column for each of their columns, see `table_columns`.
 
     Args:
-        path: The ``.npz`` file.
+        path: The ``.npz``, ``.csv`` or ``.parquet`` file.
 
     Returns:
         The samples.
 
     Raises:
-        SourceError: If the file cannot be read, or a key is missing or has the wrong shape.
+        SourceError: If the file cannot be read, or a key or column is missing or of wrong shape or type.
     """
     path = Path(path)
-    table = _arrays(path)
+    table = _column_arrays(path) if path.suffix in COLUMN_FILES else _arrays(path)
     names = _names(table, path)
     for stream in ("joint", "mocap", "imu") if _has_imu(table) else ("joint", "mocap"):
         _check(table, stream, len(names), path)
@@ -58,8 +54,14 @@ def write_table(recording: Recording, path: str | Path) -> None:
 
     Args:
         recording: The samples.
-        path: The ``.npz`` file, overwritten.
+        path: The ``.npz``, ``.csv`` or ``.parquet`` file, overwritten.
+
+    Raises:
+        SourceError: If the name of the file ends otherwise, or it cannot be written.
     """
+    path = Path(path)
+    if path.suffix not in TABLE_FILES:
+        raise SourceError(f"{path}: got a name that ends in '{path.suffix}', expected .npz, .csv or .parquet")
     joints, mocap, imu = recording.joints, recording.mocap, recording.imu
     table: dict[str, Any] = {
         "joint_stamp_ns": joints.stamp_ns,
@@ -75,21 +77,41 @@ def write_table(recording: Recording, path: str | Path) -> None:
         table["imu_stamp_ns"] = imu.stamp_ns
         table["imu_angular_velocity"] = imu.angular_velocity
         table["imu_linear_acceleration"] = imu.linear_acceleration
-    np.savez_compressed(path, **table)
+    try:
+        if path.suffix in COLUMN_FILES:
+            from prime_ros.sources.table_columns import write_columns  # pyarrow takes its time to import
+
+            write_columns(table, path)
+        else:
+            np.savez_compressed(path, **table)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written: {error}") from error
+
+
+def _column_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    from prime_ros.sources.table_columns import read_columns  # pyarrow takes its time to import
+
+    return read_columns(path)
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     keys = {f"{stream}_stamp_ns" for stream in STREAMS} | {"joint_names"}
     keys = keys.union(*STREAMS.values())
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MAX_BYTES:
+            raise ValueError(f"got arrays of {size / 2**30:.1f} GiB, expected at most 4 GiB")
         with np.load(path, allow_pickle=False) as file:
             return {key: file[key] for key in keys if key in file}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{path}: cannot be read as .npz of plain arrays: {error}") from error
+    except Exception as error:  # a damaged file surfaces as whatever zip, zlib and NumPy raise
+        reason = str(error) or type(error).__name__
+        raise SourceError(f"{path}: cannot be read as .npz of plain arrays: {reason}") from error
 
 
 def _has_imu(table: Table) -> bool:
-    return any(key.startswith("imu_") for key in table)
+    """Whether there is any key of it; one without samples is none."""
+    return any(key.startswith("imu_") for key in table) and table.get("imu_stamp_ns", np.zeros(1)).size > 0
 
 
 def _columns(table: Table, stream: str) -> list[NDArray[Any]]:
@@ -108,11 +130,13 @@ def _check(table: Table, stream: str, joints: int, path: Path) -> None:
     stamps = _get(table, stamp_key, path)
     if stamps.ndim != 1 or stamps.dtype.kind not in "iu":
         raise SourceError(f"{path}: {stamp_key}: got {_kind(stamps)}, expected integers [ns] of shape (N,)")
-    for key, width in STREAMS[stream].items():
-        shape = (len(stamps), joints if width is None else width)
+    if not stamps.size:
+        raise SourceError(f"{path}: {stamp_key}: got no samples, expected some")
+    for key, axes in STREAMS[stream].items():
+        shape = (len(stamps), joints if axes is None else len(axes))
         array = _get(table, key, path)
         if array.shape != shape or array.dtype.kind not in "fiu":
-            why = f"a row per {stamp_key}" + (" and a column per joint_names" if width is None else "")
+            why = f"a row per {stamp_key}" + (" and a column per joint_names" if axes is None else "")
             raise SourceError(f"{path}: {key}: got {_kind(array)}, expected numbers of shape {shape}: {why}")
 
 
