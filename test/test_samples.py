@@ -7,7 +7,10 @@ from recordings import EPOCH, NS, assert_same, recording, stamps
 
 from prime_ros.exceptions import MeasurementError
 from prime_ros.measurements import ImuSamples, JointSamples, MocapSamples, Recording
-from prime_ros.measurements.cleaning import in_model_order, in_time_order, tracked
+from prime_ros.measurements.cleaning import in_model_order, in_time_order
+from prime_ros.measurements.masking import finite_poses, lost_poses
+from prime_ros.measurements.stamps import stamp_findings
+from prime_ros.measurements.time_order import time_order
 
 NAMES = ("hip", "knee")
 EMPTY = np.zeros(0, dtype=np.int64)
@@ -61,10 +64,67 @@ def test_stamps_increase_after_cleaning_and_every_sample_is_accounted_for(times)
     assert (np.diff(cleaned.stamp_ns) > 0).all()
     assert counts.read == len(times)
     assert counts.used == len(cleaned.stamp_ns)
-    assert counts.read == counts.used + counts.duplicate_stamps + counts.backward_stamps
+    assert counts.read == counts.used + sum(count for _, count in counts.left_out())
     again, second = in_time_order(cleaned, 0.0)
     np.testing.assert_array_equal(again.stamp_ns, cleaned.stamp_ns)
     assert second.used == counts.used
+
+
+@given(st.lists(st.integers(0, 12), max_size=9))
+def test_no_increasing_choice_of_samples_is_longer(times):
+    stamp = np.array(times, dtype=np.int64)
+    longest = 0
+    for choice in range(1 << len(times)):
+        chosen = stamp[[bool(choice >> bit & 1) for bit in range(len(times))]]
+        if len(chosen) > longest and (np.diff(chosen) > 0).all():
+            longest = len(chosen)
+    assert time_order(stamp).keep.sum() == longest
+
+
+def test_one_stamp_far_ahead_costs_one_sample():
+    stamp = stamps(1.0, 100.0)
+    stamp[10] += 3600 * NS
+    cleaned, counts = in_time_order(joints(stamp), 0.0)
+    np.testing.assert_array_equal(cleaned.stamp_ns, np.delete(stamp, 10))
+    assert (counts.stray_stamps, counts.backward_stamps) == (1, 0)
+
+
+@pytest.mark.parametrize(("at", "stamp"), [(0, 0), (100, EPOCH + 10**6 * NS)])
+def test_one_stamp_at_an_end_minutes_away_from_all_others_is_dropped(at, stamp):
+    whole = stamps(1.0, 100.0)
+    whole[at] = stamp
+    cleaned, counts = in_time_order(joints(whole), 0.0)
+    np.testing.assert_array_equal(cleaned.stamp_ns, np.delete(whole, at))
+    assert counts.stray_stamps == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "severity", "words"),
+    [
+        (
+            lambda s: 0 * s,
+            "error",
+            ["all 501 samples have the stamp 0 ns, expected when each was taken", "--stamps receipt"],
+        ),
+        (lambda s: s // 1000, "error", ["5e+05 samples per second", "stamps are nanoseconds"]),
+        (
+            lambda s: s // 10_000_000 * 10_000_000,
+            "warning",
+            ["have the stamp of the one before", "header.stamp"],
+        ),
+    ],
+)
+def test_stamps_that_cannot_be_times_of_measurement_are_found(make, severity, words):
+    stamp = make(stamps(1.0, 500.0))
+    (finding,) = stamp_findings("joints", stamp, time_order(stamp))
+    assert finding.severity == severity
+    assert all(word in str(finding) for word in words)
+
+
+def test_good_stamps_give_no_finding():
+    stamp = stamps(1.0, 500.0)
+    stamp[7] = stamp[6]
+    assert stamp_findings("joints", stamp, time_order(stamp)) == []
 
 
 def test_of_duplicates_the_first_is_kept():
@@ -104,9 +164,18 @@ def test_a_missing_joint_is_named_with_those_there_are():
 
 def test_poses_of_a_lost_body_are_recognised():
     quat = np.array([[0, 0, 0, 1.0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, np.nan], [0, 0, 0, 2]])
-    position = np.zeros((5, 3))
+    position = np.ones((5, 3))
     position[2] = np.inf
-    np.testing.assert_array_equal(tracked(MocapSamples(np.arange(5), position, quat)), [1, 0, 0, 0, 0])
+    samples = MocapSamples(np.arange(5), position, quat)
+    np.testing.assert_array_equal(finite_poses(samples), [1, 1, 0, 0, 1])
+    np.testing.assert_array_equal(finite_poses(samples) & ~lost_poses(samples), [1, 0, 0, 0, 0])
+
+
+def test_a_pose_exactly_at_the_origin_is_a_lost_body():
+    samples = MocapSamples(
+        np.arange(2), np.array([[0.0, 0, 0], [0, 0, 1e-9]]), np.tile([0, 0, 0, 1.0], (2, 1))
+    )
+    np.testing.assert_array_equal(lost_poses(samples), [True, False])
 
 
 def test_a_crop_holds_the_samples_of_its_time_and_no_others():

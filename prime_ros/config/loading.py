@@ -101,7 +101,8 @@ def _locate(name_or_path: str | Path, kind: Kind) -> Path:
     path = Path(name_or_path).expanduser()
     if path.suffix in (".yaml", ".yml") or os.sep in str(name_or_path):
         if not path.is_file():
-            raise ConfigError(f"{path}: no such file")
+            found = "a folder" if path.is_dir() else "no such file"
+            raise ConfigError(f"{path}: {found}, expected a YAML file")
         return path
     shipped = config_folder() / kind / f"{name_or_path}.yaml"
     if shipped.is_file():

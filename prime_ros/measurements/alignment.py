@@ -4,44 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prime_ros.config import EstimatorConfig
 from prime_ros.exceptions import MeasurementError
-from prime_ros.measurements.cleaning import StreamDiagnostics, in_model_order, in_time_order, tracked
 from prime_ros.measurements.knots import AlignmentDiagnostics, KnotMeasurements
 from prime_ros.measurements.poses import KnotPoses, at_knots, filled_in
+from prime_ros.measurements.preparation import Prepared, prepare
 from prime_ros.measurements.samples import (
     NANOSECONDS,
     Floats,
     ImuSamples,
-    JointSamples,
-    MocapSamples,
     Recording,
     Stamps,
-    selected,
 )
 from prime_ros.measurements.weights import Average, box, interpolation, triangle
 from prime_ros.robot import Robot
 
 MIN_KNOTS = 3
-MAX_MISSING_TORQUE = 0.5  # share of the knots; forces and inertia are found through the torques
+SPARSE = 100  # knots per joint sample; more are a wrong stamp, not a slow stream
+MAX_MISSING = 0.5  # share of the knots; without position or torque of a joint the rest is a guess
+NEEDED = {
+    "position": "Record the position of every joint as JointState.position, or as joint_position in a table",
+    "torque": "Record the torque as JointState.effort, or as joint_torque in a table",
+}
 
 Window = Callable[[Stamps, Stamps, int, int], Average]
-
-
-@dataclass(frozen=True)
-class _Streams:
-    """Cleaned streams with what was found on the way."""
-
-    joints: JointSamples
-    imu: ImuSamples | None
-    mocap: MocapSamples
-    counts: dict[str, StreamDiagnostics] = field(default_factory=dict)
-    ignored_joints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,9 +47,9 @@ class _Grid:
 def align(recording: Recording, robot: Robot, config: EstimatorConfig) -> KnotMeasurements:
     """Average the samples of a recording onto knots.
 
-    The first knot is the first joint stamp at least dt after every stream has begun; the last one is not
-    after the end of any stream. Samples that are not finite are left out per joint; knots whose window has a
-    gap are without that measurement.
+    The streams are cleaned and checked first (`prepare`). The first knot is the first joint stamp at least dt
+    after every stream has begun; the last one is not after the end of any stream. Samples that are not finite
+    or not possible are left out per joint; knots whose window has a gap are without that measurement.
 
     Args:
         recording: The samples.
@@ -69,16 +60,38 @@ def align(recording: Recording, robot: Robot, config: EstimatorConfig) -> KnotMe
         Measurements at the knots.
 
     Raises:
-        MeasurementError: If a joint of the robot, a whole stream or most torques of a joint are missing, or
-            the streams have too little time in common.
+        MeasurementError: If a joint of the robot, a whole stream, or most positions or torques of a joint are
+            missing, or the streams have too little time in common, or a check found an error; all errors are
+            named.
     """
-    streams = _clean(recording, robot, config)
+    return align_prepared(prepare(recording, robot, config), robot, config, recording.notes)
+
+
+def align_prepared(
+    streams: Prepared, robot: Robot, config: EstimatorConfig, notes: tuple[str, ...] = ()
+) -> KnotMeasurements:
+    """The second half of `align`: average streams that are cleaned and checked already.
+
+    Args:
+        streams: What `prepare` returned.
+        robot: As for `align`.
+        config: As for `align`.
+        notes: What else the user should know.
+
+    Returns:
+        Measurements at the knots.
+
+    Raises:
+        MeasurementError: As for `align`.
+    """
+    _require_no_error(streams)
     grid = _grid(streams, config)
     joints, noise = streams.joints, robot.noise
     position, std_position = _averaged(joints.stamp_ns, joints.position, noise.joint_position, grid, _at_knot)
     velocity, std_velocity = _averaged(joints.stamp_ns, joints.velocity, noise.joint_velocity, grid, box)
     torque, std_torque = _averaged(joints.stamp_ns, joints.torque, noise.joint_torque, grid, triangle)
-    _require_torque(std_torque[:-1], robot)
+    _require_measured("position", std_position, robot)
+    _require_measured("torque", std_torque[:-1], robot)
     rate, std_rate = _base_rate(streams.imu, robot, grid)
     poses = at_knots(streams.mocap, robot.T_BM, grid.stamp_ns, grid.dt_ns)
     std_base_position, std_base_rotation = _pose_std(poses, robot)
@@ -105,32 +118,20 @@ def align(recording: Recording, robot: Robot, config: EstimatorConfig) -> KnotMe
         std_joint_velocity=std_velocity,
         joint_torque=torque,
         std_joint_torque=std_torque,
-        diagnostics=_diagnostics(streams, std),
+        diagnostics=_diagnostics(streams, std, notes),
     )
 
 
-def _clean(recording: Recording, robot: Robot, config: EstimatorConfig) -> _Streams:
-    offset = config.sampling.clock_offset
-    joints, joint_counts = in_time_order(recording.joints, offset.joints)
-    joints, ignored = in_model_order(joints, robot.joint_names)
-    values = (joints.position, joints.velocity, joints.torque)
-    counts = {"joints": replace(joint_counts, non_finite=sum(_non_finite(value) for value in values))}
-    imu = None
-    if recording.imu is not None and recording.imu.stamp_ns.size:
-        imu, imu_counts = in_time_order(recording.imu, offset.imu)
-        counts["imu"] = replace(imu_counts, non_finite=_non_finite(imu.angular_velocity))
-    mocap, mocap_counts = in_time_order(recording.mocap, offset.mocap)
-    valid = tracked(mocap)
-    counts["mocap"] = replace(mocap_counts, used=int(valid.sum()), non_finite=int(np.sum(~valid)))
-    return _Streams(joints, imu, selected(mocap, valid), counts, ignored)
-
-
-def _grid(streams: _Streams, config: EstimatorConfig) -> _Grid:
+def _grid(streams: Prepared, config: EstimatorConfig) -> _Grid:
     stamps = {"joints": streams.joints.stamp_ns, "mocap": streams.mocap.stamp_ns}
     empty = [name for name, stamp in stamps.items() if not stamp.size]
     if empty:
+        left_out = [
+            f"{count} {reason}" for name in empty for reason, count in streams.counts[name].left_out()
+        ]
         raise MeasurementError(
             f"got no valid sample of {' and '.join(empty)}, expected joints and motion capture"
+            + (f"; left out: {', '.join(left_out)}" if left_out else "")
         )
     if streams.imu is not None:
         stamps["imu"] = streams.imu.stamp_ns
@@ -142,8 +143,20 @@ def _grid(streams: _Streams, config: EstimatorConfig) -> _Grid:
     if knots < MIN_KNOTS:
         spans = ", ".join(f"{name} {_span(stamp, stamps['joints'][0])}" for name, stamp in stamps.items())
         raise MeasurementError(
-            f"got {max(knots, 0)} knots of {config.dt} s, expected at least {MIN_KNOTS}: the streams have too"
-            f" little time in common ({spans}, in seconds from the first joint sample)"
+            f"got {max(knots, 0)} knots of {config.dt} s, expected at least {MIN_KNOTS}: the recording is too"
+            f" short or its streams have too little time in common ({spans}, in seconds from the first joint"
+            " sample). If clocks differ, sampling.clock_offset shifts them"
+        )
+    if knots > SPARSE * len(streams.joints.stamp_ns):
+        raise MeasurementError(
+            f"got {len(streams.joints.stamp_ns)} samples of the joints over {knots * config.dt:.3g} s: the"
+            " stamps are not times of measurement, or dt is much too small"
+        )
+    interval = np.median(np.diff(streams.joints.stamp_ns)) / NANOSECONDS
+    if interval > config.sampling.max_gap:
+        raise MeasurementError(
+            f"got a sample of the joints every {interval:.3g} s, expected one in sampling.max_gap"
+            f" ({config.sampling.max_gap:g} s) or less; record them faster, or raise it"
         )
     return _Grid(later[0] + dt_ns * np.arange(knots), dt_ns, round(config.sampling.max_gap * NANOSECONDS))
 
@@ -170,19 +183,18 @@ def _averaged(
     return mean, std
 
 
-def _require_torque(std: Floats, robot: Robot) -> None:
-    """Without torques, forces and inertia would be guesses with a small standard deviation."""
+def _require_measured(channel: str, std: Floats, robot: Robot) -> None:
+    """Without positions or torques, forces and inertia would be guesses with a small standard deviation."""
     missing = np.isinf(std).mean(axis=0)
     poor = [
         f"{name} ({share:.0%} missing)"
         for name, share in zip(robot.joint_names, missing, strict=True)
-        if share > MAX_MISSING_TORQUE
+        if share > MAX_MISSING
     ]
     if poor:
         raise MeasurementError(
-            f"got too few joint torques: {', '.join(poor)}; expected them at more than "
-            f"{1 - MAX_MISSING_TORQUE:.0%} of the knots. Record the torque as JointState.effort, or as "
-            "joint_torque in a table"
+            f"got too few joint {channel}s: {', '.join(poor)}; expected them at more than "
+            f"{1 - MAX_MISSING:.0%} of the knots. {NEEDED[channel]}"
         )
 
 
@@ -210,21 +222,26 @@ def _pose_std(poses: KnotPoses, robot: Robot) -> tuple[Floats, Floats]:
     return position * shrink, robot.noise.mocap_rotation * shrink
 
 
-def _diagnostics(streams: _Streams, std: dict[str, Floats]) -> AlignmentDiagnostics:
+def _require_no_error(streams: Prepared) -> None:
+    """Refuse with everything that is wrong, one finding per line."""
+    errors = [str(finding) for finding in streams.findings if finding.severity == "error"]
+    if errors:
+        raise MeasurementError("\n".join(errors))
+
+
+def _diagnostics(streams: Prepared, std: dict[str, Floats], read: tuple[str, ...]) -> AlignmentDiagnostics:
     names = streams.joints.names
-    notes = (
-        [] if streams.imu else ["no IMU in the recording: the angular velocity of the base is not measured"]
-    )
+    notes = list(read)
+    if streams.imu is None:
+        notes.append("no IMU in the recording: the angular velocity of the base is not measured")
     for channel, values in std.items():
         never = np.isinf(values).all(axis=0)
         if values.ndim == 2 and never.any():
             notes.append(f"{channel}: never measured for {', '.join(np.array(names)[never])}")
     missing = {channel: _count(values) for channel, values in std.items()}
-    return AlignmentDiagnostics(streams.counts, missing, streams.ignored_joints, tuple(notes))
-
-
-def _non_finite(values: Floats) -> int:
-    return int(np.sum(~np.isfinite(values)))
+    return AlignmentDiagnostics(
+        streams.counts, missing, streams.ignored_joints, tuple(notes), streams.findings, streams.clock
+    )
 
 
 def _count(std: NDArray[np.float64]) -> int:

@@ -31,14 +31,9 @@ class AlignmentDiagnostics:
     def warnings(self) -> Iterator[str]:
         """One line for everything that was dropped, ignored or missing."""
         yield from self.notes
-        yield from (str(finding) for finding in self.findings)
+        yield from (str(finding) for finding in self.findings if finding.severity != "note")
         for name, stream in self.streams.items():
-            dropped = {
-                "duplicate stamps": stream.duplicate_stamps,
-                "backward stamps": stream.backward_stamps,
-                "not finite": stream.non_finite,
-            }
-            found = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+            found = ", ".join(f"{count} {reason}" for reason, count in stream.left_out())
             if found:
                 yield f"{name}: left out of {stream.read} samples: {found}"
         for channel, count in self.knots_without.items():
