@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import ceil, isfinite, log10
+from collections.abc import Mapping
+from math import isfinite
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from prime_ros.estimation.estimate import Estimate, LinkEstimate, SensorReport
+from prime_ros.estimation.estimate import Estimate, SensorReport
+from prime_ros.outputs.advice import CHI_SQUARE_RANGE, NOT_CONVERGED, inertia_lines, noise_advice
 from prime_ros.outputs.write import WrittenResults
-
-CHI_SQUARE_RANGE = (0.8, 1.25)
-"""Chi-square per degree of freedom that agrees with the stated noise [-]."""
 
 
 def print_summary(
@@ -50,60 +48,6 @@ def print_summary(
         )
 
 
-def inertia_lines(estimate: Estimate) -> Iterator[str]:
-    """Lines on mass, payload and centre of mass of each identified link, and on the ground height."""
-    if not estimate.links:
-        yield "Inertia not identified; the nominal one was used."
-    for name, link in estimate.links.items():
-        yield payload_line(name, link)
-        yield com_line(name, link)
-        yield from payload_position(name, link)
-    height, std = estimate.ground_height, estimate.std_ground_height
-    yield f"ground height: {_with_std(1e3 * height, 1e3 * std, sign=True)} mm"
-
-
-def payload_line(name: str, link: LinkEstimate) -> str:
-    """Such as `base: 7.277 -> 10.28 +- 0.01 kg (payload +3.00 kg)`."""
-    change = link.estimate.mass - link.nominal.mass
-    estimate = _with_std(link.estimate.mass, link.std.mass)
-    payload = f"{change:+.{_decimals(link.std.mass)}f}"
-    return f"{name}: {link.nominal.mass:.3f} -> {estimate} kg (payload {payload} kg)"
-
-
-def com_line(name: str, link: LinkEstimate) -> str:
-    """Shift of the centre of mass, axes of the link's frame [mm]."""
-    shift = 1e3 * (np.asarray(link.estimate.com) - np.asarray(link.nominal.com))
-    std = 1e3 * np.asarray(link.std.com)
-    axes = (f"{a} {_with_std(s, d, sign=True)}" for a, s, d in zip("xyz", shift, std, strict=True))
-    return f"{name}: com shift {', '.join(axes)} mm"
-
-
-def payload_position(name: str, link: LinkEstimate) -> Iterator[str]:
-    """Where an added mass would explain the change, if there is a clear one: 5 std and 1 % of the link."""
-    nominal, estimate = link.nominal, link.estimate
-    mass = estimate.mass - nominal.mass
-    if mass > max(5.0 * link.std.mass, 0.01 * nominal.mass):
-        x, y, z = (estimate.mass * np.asarray(estimate.com) - nominal.mass * np.asarray(nominal.com)) / mass
-        yield f"{name}: payload at x {x:+.3f}, y {y:+.3f}, z {z:+.3f} m"
-
-
-def noise_advice(sensors: Mapping[str, SensorReport]) -> Iterator[str]:
-    """What to do about each sensor whose residuals do not fit its stated noise."""
-    low, high = CHI_SQUARE_RANGE
-    for name, report in sensors.items():
-        ratio = report.chi_square_per_dof
-        if not report.measured or not isfinite(ratio) or low <= ratio <= high:
-            continue
-        factor = f"multiply its noise std by {np.sqrt(ratio):.2f}"
-        if ratio > high:
-            yield (
-                f"{name}: residuals exceed the stated noise; check the sensor (clock, mounting, "
-                f"calibration), and if it is right, {factor}"
-            )
-        else:
-            yield f"{name}: residuals are below the stated noise; {factor} to get the most out of it"
-
-
 def _print_certificate(estimate: Estimate, console: Console) -> None:
     certificate = estimate.certificate
     reason = escape(certificate.reason)
@@ -115,8 +59,7 @@ def _print_certificate(estimate: Estimate, console: Console) -> None:
         return
     console.print(
         f"[bold red]NOT CONVERGED[/] after {certificate.iterations} iterations: {reason}\n"
-        "Do not use the numbers below. Look at the sensors flagged below first; then try a part of the "
-        "recording (--start, --duration) or more iterations (--set solver.max_iterations=...).",
+        f"Do not use the numbers below. {NOT_CONVERGED}",
         highlight=False,
     )
     table = Table(
@@ -183,13 +126,3 @@ def _print_timing(timing: Mapping[str, float], length: float, console: Console) 
 def _length(estimate: Estimate) -> float:
     """Time from the first knot to the last [s]."""
     return float(estimate.stamp_ns[-1] - estimate.stamp_ns[0]) * 1e-9
-
-
-def _decimals(std: float) -> int:
-    """Decimals that show one to two digits of a standard deviation."""
-    return min(max(ceil(-log10(std)), 0), 4) if isfinite(std) and std > 0.0 else 3
-
-
-def _with_std(value: float, std: float, sign: bool = False) -> str:
-    decimals = _decimals(std)
-    return f"{value:{'+' if sign else ''}.{decimals}f} +- {std:.{decimals}f}"

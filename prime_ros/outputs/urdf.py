@@ -78,6 +78,17 @@ def calibrated_urdf(
     return text.render()
 
 
+def shown_urdf(urdf: bytes) -> bytes:
+    """Make absolute mesh and texture paths file:// addresses, which viewers ask for.
+
+    Raises:
+        OutputError: If the URDF is malformed.
+    """
+    text = UrdfText.parse(urdf)
+    text.address_filenames()
+    return text.render()
+
+
 def pseudo_inertia(body: BodyInertia) -> Array:
     """Pseudo-inertia (4, 4) of a body about the origin of its frame [kg m^2, kg m, kg]."""
     com, inertia = np.asarray(body.com, float), np.asarray(body.inertia_com, float)

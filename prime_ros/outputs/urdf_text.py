@@ -9,6 +9,7 @@ library's parser, tells where each element stands in the file; edits are spliced
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -71,16 +72,28 @@ class UrdfText:
 
     def resolve_filenames(self, directory: Path) -> None:
         """Make relative mesh and texture paths absolute from `directory`; package:// and the like stay."""
+        for start, end, name in self._filenames():
+            if name and "://" not in name and not Path(name).is_absolute():
+                self._rename(start, end, str((directory / name).resolve()))
+
+    def address_filenames(self) -> None:
+        """Make absolute mesh and texture paths file:// addresses."""
+        for start, end, name in self._filenames():
+            if Path(name).is_absolute():
+                self._rename(start, end, Path(name).as_uri())
+
+    def _filenames(self) -> Iterator[tuple[int, int, str]]:
+        """Start and end of every attribute that names a mesh or a texture, and the name."""
         for element, span in self.spans.items():
             if element.tag not in ("mesh", "texture"):
                 continue
             match = _FILENAME.search(self.data, span.start, span.tag_end)
-            if match is None:
-                continue
-            name = unescape((match[1] or match[2] or b"").decode(), {"&quot;": '"', "&apos;": "'"})
-            if name and "://" not in name and not Path(name).is_absolute():
-                absolute = quoteattr(str((directory / name).resolve()))
-                self.edits.append((*match.span(), f"filename={absolute}".encode()))
+            if match is not None:
+                name = unescape((match[1] or match[2] or b"").decode(), {"&quot;": '"', "&apos;": "'"})
+                yield *match.span(), name
+
+    def _rename(self, start: int, end: int, name: str) -> None:
+        self.edits.append((start, end, f"filename={quoteattr(name)}".encode()))
 
     def render(self) -> bytes:
         """The file with all edits applied."""

@@ -1,41 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write all results of an estimation into a directory, as one atomic change.
-
-The files are written into a hidden sibling of the directory, flushed to disk, and exchanged with it in one
-step. A process killed at any moment leaves the old results or the new ones under the directory's name, never
-a mixture.
-"""
+"""Write all results of an estimation into a directory, as one atomic change."""
 
 from __future__ import annotations
 
-import ctypes
-import glob
-import os
-import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prime_ros.estimation.estimate import Estimate
-from prime_ros.exceptions import OutputError
+from prime_ros.estimation.estimate import BodyInertia, Estimate
+from prime_ros.exceptions import OutputError, PrimeError
+from prime_ros.outputs import exchange
+from prime_ros.outputs.bag import write_bag
+from prime_ros.outputs.context import RunContext
 from prime_ros.outputs.estimate_file import save_estimate
+from prime_ros.outputs.exchange import FILE
 from prime_ros.outputs.inertia_file import save_inertia
-from prime_ros.outputs.urdf import calibrated_urdf
+from prime_ros.outputs.parquet import save_parquet
+from prime_ros.outputs.report import write_report
+from prime_ros.outputs.urdf import calibrated_urdf, shown_urdf
 
 if TYPE_CHECKING:
     from prime_ros.robot import Robot
 
 ESTIMATE_FILE = "estimate.npz"
+TABLE_FILE = "estimate.parquet"
 INERTIA_FILE = "inertia.yaml"
 URDF_FILE = "calibrated.urdf"
-RESULT_FILES = frozenset({ESTIMATE_FILE, INERTIA_FILE, URDF_FILE})
-"""Names that a results directory may hold; a directory with any other is not replaced."""
-
-_STALE_SECONDS = 3600.0
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
+BAG_FOLDER = "estimate_bag"
+REPORT_FILE = "report.html"
+RESULTS: exchange.Entries = {
+    REPORT_FILE: FILE,
+    ESTIMATE_FILE: FILE,
+    TABLE_FILE: FILE,
+    INERTIA_FILE: FILE,
+    URDF_FILE: FILE,
+    BAG_FOLDER: frozenset({f"{BAG_FOLDER}.mcap", "metadata.yaml", "metadata.yaml.tmp"}),
+}
+"""What a results directory may hold; a directory with anything else is not replaced."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +46,38 @@ class WrittenResults:
 
     directory: Path
     files: tuple[str, ...]
+    """Names in the directory; that of a folder ends in a slash."""
     notes: tuple[str, ...]
     """Results that could not be written, and why."""
 
 
-def write_results(estimate: Estimate, robot: Robot, directory: str | Path) -> WrittenResults:
-    """Write estimate.npz, inertia.yaml and calibrated.urdf, replacing earlier results as a set.
+def write_results(
+    estimate: Estimate, robot: Robot, directory: str | Path, context: RunContext | None = None
+) -> WrittenResults:
+    """Write all results, replacing earlier ones as a set.
+
+    What cannot be made of a model (no URDF for a robot from MJCF), the bag and the report must not cost the
+    estimate: if one of them fails, it is left out and a note says why.
 
     Args:
         estimate: What to write.
         robot: The robot it was estimated with; its URDF is the one that is calibrated.
         directory: Created with its parents if absent; otherwise may hold only earlier results.
+        context: Where the estimate comes from, for the report; without it there is none.
 
     Returns:
-        The files written, and notes on those that could not be (a robot from MJCF has no URDF to calibrate).
+        The files written, and notes on those that could not be.
 
     Raises:
         OutputError: If the directory holds other files or cannot be written; it is unchanged then.
     """
     target = check_directory(directory)
+    job = _Job(estimate, robot, context)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _recover(target)
-        _sweep(target)
-        return _write_set(estimate, robot, target)
+        files, notes = exchange.replace_directory(target, RESULTS, job.fill)
     except OSError as error:
         raise OutputError(f"cannot write results to {directory}: {error}") from error
+    return WrittenResults(target, files, notes)
 
 
 def check_directory(directory: str | Path) -> Path:
@@ -81,144 +89,80 @@ def check_directory(directory: str | Path) -> Path:
     Raises:
         OutputError: If it is a file, holds files that are not results, or cannot be exchanged as a whole.
     """
-    path = Path(directory)
-    try:
-        target = path.resolve()
-        if not target.exists():
-            _check_parent(path, target)
-            return target
-        if not target.is_dir():
-            raise OutputError(f"cannot write results to {path}: it is a file; name a directory")
-        foreign = sorted(entry.name for entry in target.iterdir() if not _is_result(entry))
-    except (OSError, RuntimeError) as error:
-        raise OutputError(f"cannot write results to {path}: {error}") from error
-    if foreign:
-        shown = ", ".join(foreign[:5]) + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
-        raise OutputError(
-            f"{path} holds files that are not results ({shown}) and is not replaced; name a new directory"
-        )
-    if os.path.ismount(target) or Path.cwd().is_relative_to(target):
-        raise OutputError(
-            f"{path} is a mount point or holds the working directory and cannot be replaced as a whole; "
-            f"name a directory inside it, such as {path / 'results'}"
-        )
-    _check_parent(path, target)
-    return target
+    return exchange.check_directory(directory, RESULTS)
 
 
-def _check_parent(path: Path, target: Path) -> None:
-    """The set is prepared beside the target: its parent, or the first that exists, must be writable."""
-    parent = next(folder for folder in target.parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write results to {path}: {parent} is not a writable directory")
+@dataclass(frozen=True)
+class _Job:
+    estimate: Estimate
+    robot: Robot
+    context: RunContext | None
 
+    def fill(self, folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Write everything into a folder; the names written, and notes."""
+        save_estimate(self.estimate, folder / ESTIMATE_FILE)
+        save_parquet(self.estimate, self.robot, folder / TABLE_FILE)
+        save_inertia(self.estimate, folder / INERTIA_FILE)
+        optional: dict[str, Callable[[Path], None]] = {
+            URDF_FILE: self._write_urdf,
+            BAG_FOLDER: self._write_bag,
+        }
+        if self.context is not None:
+            optional[REPORT_FILE] = self._write_report
+        notes = [note for name, write in optional.items() if (note := _attempt(write, folder / name))]
+        present = [name for name in RESULTS if (folder / name).exists()]
+        return tuple(f"{name}/" if RESULTS[name] else name for name in present), tuple(notes)
 
-def _is_result(entry: Path) -> bool:
-    return entry.name in RESULT_FILES and entry.is_file()
+    def _write_urdf(self, path: Path) -> None:
+        """Calibrate the robot's URDF."""
+        if not self.estimate.links:
+            raise OutputError("no inertia was identified")
+        path.write_bytes(self._urdf(self._bodies()))
 
+    def _write_bag(self, path: Path) -> None:
+        write_bag(self.estimate, self.robot, path, self._description())
 
-def _write_set(estimate: Estimate, robot: Robot, target: Path) -> WrittenResults:
-    writers: dict[str, Callable[[Path], object]] = {
-        ESTIMATE_FILE: lambda path: save_estimate(estimate, path),
-        INERTIA_FILE: lambda path: save_inertia(estimate, path),
-    }
-    notes = []
-    urdf, note = _calibrate(estimate, Path(robot.urdf_path))
-    if urdf is None:
-        notes.append(note)
-    else:
-        content = urdf
-        writers[URDF_FILE] = lambda path: path.write_bytes(content)
-    staging = _sibling(target, f"partial-{uuid.uuid4().hex[:12]}")
-    staging.mkdir(mode=target.stat().st_mode & 0o777 if target.exists() else 0o777)
-    try:
-        for name, write in writers.items():
-            write(staging / name)
-            _flush(staging / name)
-        _flush(staging)
-        _put_in_place(staging, target)
-        _flush(target.parent)
-    finally:
-        _discard(staging)
-    return WrittenResults(target, tuple(writers), tuple(notes))
+    def _description(self) -> bytes | None:
+        """Model that viewers show: calibrated if possible, else the original, none if that is no URDF."""
+        for bodies in (self._bodies(), {}):
+            try:
+                return shown_urdf(self._urdf(bodies))
+            except (OSError, OutputError):
+                continue
+        return None
 
+    def _bodies(self) -> dict[str, BodyInertia]:
+        """Estimated inertia by the name of the link."""
+        return {name: link.estimate for name, link in self.estimate.links.items()}
 
-def _calibrate(estimate: Estimate, path: Path) -> tuple[bytes | None, str]:
-    """Calibrated URDF, or why there is none: trouble with the model must not cost the user the estimate."""
-    if not estimate.links:
-        return None, f"no {URDF_FILE}: no inertia was identified"
-    bodies = {name: link.estimate for name, link in estimate.links.items()}
-    try:
-        data = path.read_bytes()
-        return calibrated_urdf(data, bodies, path.resolve().parent, estimate.certificate.converged), ""
-    except (OSError, OutputError) as error:
-        return None, f"no {URDF_FILE} from {path}: {error}"
+    def _urdf(self, bodies: dict[str, BodyInertia]) -> bytes:
+        """The robot's URDF with the inertia of some bodies changed.
 
-
-def _put_in_place(staging: Path, target: Path) -> None:
-    """Give the staged directory the target's name; old results get the staged name or are removed."""
-    if not target.exists():
-        os.rename(staging, target)
-    elif not _exchange(staging, target):
-        previous = _sibling(target, "previous")
-        os.rename(target, previous)
+        Raises:
+            OutputError: If the robot's model is no URDF or lacks a link.
+        """
+        path = Path(self.robot.urdf_path)
+        converged = self.estimate.certificate.converged
         try:
-            os.rename(staging, target)
-        except BaseException:
-            os.rename(previous, target)
-            raise
-        _discard(previous)
+            return calibrated_urdf(path.read_bytes(), bodies, path.resolve().parent, converged)
+        except OutputError as error:
+            raise OutputError(f"{path}: {error}") from error
+
+    def _write_report(self, path: Path) -> None:
+        assert self.context is not None
+        write_report(self.estimate, self.robot, self.context, path)
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap two directories atomically (Linux); False where the system or the file system cannot."""
+def _attempt(write: Callable[[Path], None], path: Path) -> str:
+    """Write one result; if that fails, remove what there is of it and say why."""
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    names = (_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second))
-    return int(rename(*names, ctypes.c_uint(_RENAME_EXCHANGE))) == 0
-
-
-def _recover(target: Path) -> None:
-    """Undo a replacement that was killed between its two renames where no atomic exchange exists."""
-    previous = _sibling(target, "previous")
-    if not previous.exists():
-        return
-    if target.exists():
-        _discard(previous)
-    else:
-        os.rename(previous, target)
-
-
-def _sweep(target: Path) -> None:
-    """Remove what killed writers left, but nothing young enough to belong to a living one."""
-    for leftover in target.parent.glob(glob.escape(_sibling(target, "partial-").name) + "*"):
-        if leftover.is_dir() and time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-            _discard(leftover)
-
-
-def _discard(directory: Path) -> None:
-    """Remove a directory of results; anything else that got into it stays, and the directory with it."""
-    try:
-        for name in RESULT_FILES:
-            (directory / name).unlink(missing_ok=True)
-        directory.rmdir()
-    except OSError:
-        pass
-
-
-def _sibling(target: Path, suffix: str) -> Path:
-    return target.parent / f".{target.name}.{suffix}"
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        # Some network file systems cannot sync a directory; a power cut may then undo the exchange.
-        if not path.is_dir():
-            raise
-    finally:
-        os.close(descriptor)
+        write(path)
+    except Exception as error:
+        inner = RESULTS[path.name]
+        if inner:
+            exchange.discard(path, dict.fromkeys(inner, FILE))
+        else:
+            path.unlink(missing_ok=True)
+        kind = "" if isinstance(error, OSError | PrimeError) else f"{type(error).__name__}: "
+        return f"no {path.name}: {kind}{error}"
+    return ""
