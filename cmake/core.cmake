@@ -16,13 +16,16 @@ set(core_sources
   cpp/src/contact_step_derivatives.cpp
   cpp/src/full_information.cpp
   cpp/src/measurement.cpp
+  cpp/src/moving_horizon.cpp
   cpp/src/posterior.cpp
   cpp/src/state.cpp
+  cpp/src/window_step.cpp
   cpp/python/actions.cpp
   cpp/python/benchmark.cpp
   cpp/python/contact_step.cpp
   cpp/python/full_information.cpp
   cpp/python/module.cpp
+  cpp/python/moving_horizon.cpp
   cpp/python/sweep.cpp)
 set(sweep_sources
   cpp/sweeps/chain.cpp

@@ -345,6 +345,88 @@ class GaussNewton:
     def residuals(self) -> Array:
         """Unweighted residuals, prediction minus measurement, of (q, v) at every knot, (2 nv, K + 1)."""
 
+class WindowReport:
+    """How far a window got in one update. Made by the core only."""
+
+    @property
+    def cost(self) -> float:
+        """Of the window before the last step, arrival cost included."""
+    @property
+    def largest_gap(self) -> float:
+        """Infinity norm of all defects there [m, rad, m/s, rad/s]."""
+    @property
+    def step_length(self) -> float:
+        """Zero if no step was taken."""
+    @property
+    def newton_worst(self) -> int:
+        """Most Newton iterations of one contact step."""
+    @property
+    def newton_failures(self) -> int:
+        """Contact steps that did not converge."""
+    @property
+    def ok(self) -> bool:
+        """False if the information was singular or not finite: the iterate stayed."""
+
+class WindowEstimate:
+    """One knot of a window and the step that leaves it. Made by the core only."""
+
+    @property
+    def state(self) -> Array:
+        """(q, v, theta), (nx,)."""
+    @property
+    def control(self) -> Array:
+        """(disturbance, slack), (nu,)."""
+    @property
+    def impulse(self) -> Array:
+        """(3 C,) [N s]."""
+    @property
+    def covariance(self) -> Array:
+        """Of the tangent (q, v, theta), (ndx, ndx)."""
+    @property
+    def control_std(self) -> Array:
+        """(nu,)"""
+    @property
+    def impulse_std(self) -> Array:
+        """(3 C,) [N s]."""
+    @property
+    def ok(self) -> bool:
+        """False if the information was singular."""
+
+class MovingHorizon:
+    """The last steps in full, what came before as a quadratic arrival cost (docs/concept.md)."""
+
+    def __init__(self, step: ContactStep, horizon: int, walk: Array) -> None:
+        """At most `horizon` steps; every step that leaves the window adds variance `walk` (ntheta,)."""
+    @property
+    def steps(self) -> int:
+        """Steps in the window; -1 before `reset`."""
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def nx(self) -> int: ...
+    @property
+    def nu(self) -> int: ...
+    def reset(self, mean: Array, information: Array, knot: KnotMeasurement) -> None:
+        """Start from a prior (nx,), (ndx, ndx) at one knot."""
+    def append(self, knot: KnotMeasurement) -> None:
+        """Add the next knot; its torque and control weight are of the step that leads to it."""
+    def set_measurement(self, age: int, knot: KnotMeasurement) -> None:
+        """Replace what the sensors say of the knot of an age (0: newest), but for torque and control weight."""
+    def set_horizon(self, horizon: int) -> None:
+        """Largest number of steps from now on, at most that of the construction."""
+    def iterate(self, iterations: int) -> WindowReport:
+        """Gauss-Newton over the window."""
+    def refine(self, steps: int, iterations: int) -> WindowReport:
+        """Gauss-Newton over the newest steps alone, from the arrival cost of the last `iterate`."""
+    def state(self, age: int) -> Array:
+        """(q, v, theta) of the knot of an age, (nx,)."""
+    def estimate(self, age: int) -> WindowEstimate:
+        """Knot of an age >= 1, and the step that leaves it."""
+    def residual(self, age: int) -> Array:
+        """Unweighted residuals (q part, v part) of the knot of an age, (2 nv,)."""
+    def loosen(self, variance: Array) -> None:
+        """Add variance (ntheta,) to the parameters at the start of the window."""
+
 class Sweep:
     """Structured Riccati and information sweeps over a chain of K steps; cpp/sweeps/sweep.hpp: the problem.
 

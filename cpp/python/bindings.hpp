@@ -9,6 +9,7 @@ namespace python {
 void exposeContactStep();
 void exposeActions();
 void exposeFullInformation();
+void exposeMovingHorizon();
 void exposeSweep();
 void exposeBenchmark();
 

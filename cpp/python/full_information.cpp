@@ -4,24 +4,13 @@
 #include <eigenpy/eigenpy.hpp>
 
 #include "bindings.hpp"
+#include "unlocked.hpp"
 
 namespace bp = boost::python;
 
 namespace prime_ros {
 namespace python {
 namespace {
-
-/// Releases Python's global lock while C++ works.
-class Unlocked {
- public:
-  Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked() { PyEval_RestoreThread(state_); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 std::shared_ptr<GaussNewton> makeSolver(const std::shared_ptr<ContactStep>& step, const KnotSeries& knots,
                                         const VectorXd& prior, const MatrixXd& information,

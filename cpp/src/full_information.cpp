@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prime_ros/full_information.hpp"
+#include "prime_ros/window_step.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -224,11 +225,8 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, doubl
   {
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
     ContactStepData& workspace = pool_.get();
-    MatrixXd sensitivity(nv_, 2 * nv_ + nu() + ntheta_);  // column by column
-    const double *Aq = sensitivity.data(), *Av = sensitivity.col(nv_).data(),
-                 *B = sensitivity.col(2 * nv_).data(), *At = sensitivity.col(2 * nv_ + nu()).data();
+    StepLinearisation linearisation(nv_, nu(), ntheta_);
     VectorXd luu(nu()), lu(nu()), gradient(ndx_), diagonal(ndx_);
-    Eigen::Matrix<double, 6, 6> Jq, Jv;
 #pragma omp for schedule(static)
     for (int k = segment.first; k <= segment.last; ++k) {
       const int local = k - segment.first;
@@ -248,15 +246,10 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, doubl
       if (k == K) continue;
       evaluateStep(current_, k, workspace);
       problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
-      sensitivity = workspace.sensitivity;
       lu = y.control_weight.cwiseProduct(current_.controls.col(k));
       luu = y.control_weight * curvature[k];
-      const pin::Motion shift(dt * current_.states.col(k + 1).segment<6>(nq_));
-      Jq = pin::exp6(shift).toActionMatrixInverse();
-      pin::Jexp6(shift, Jv);
-      sweep.set_step(local,
-                     {dt, Aq, Av, At, nv_, B, nv_, luu.data(), lu.data(), current_.velocity_gap.col(k).data(),
-                      current_.configuration_gap.col(k).data(), Jq.data(), Jv.data()});
+      linearisation.store(sweep, local, workspace, dt, current_.states.col(k + 1).segment<6>(nq_), luu, lu,
+                          current_.velocity_gap.col(k), current_.configuration_gap.col(k));
     }
   }
 }

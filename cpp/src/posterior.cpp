@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "prime_ros/full_information.hpp"
+#include "prime_ros/window_step.hpp"
 
 namespace prime_ros {
 
@@ -21,10 +22,6 @@ Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
   p.configuration_leverage = p.velocity_leverage = VectorXd::Constant(nv, nan);
   p.control_leverage = VectorXd::Constant(nu, nan);
   return p;
-}
-
-VectorXd rootOfDiagonal(const MatrixXd& covariance) {
-  return covariance.diagonal().cwiseMax(0.0).cwiseSqrt();
 }
 
 }  // namespace
@@ -65,13 +62,13 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, 
   const auto x = current_.states.col(k);
   MatrixXd covariance(ndx_, ndx_);
   if (!sweep.covariance(local, covariance.data())) return;
-  const VectorXd std = rootOfDiagonal(covariance);
+  const VectorXd std = standardDeviations(covariance);
   out.configuration_std.col(k) = std.head(nv_);
   out.velocity_std.col(k) = std.segment(nv_, nv_);
   if (k == 0) out.theta_covariance = covariance.bottomRightCorner(ntheta_, ntheta_);
   const Matrix3d rotation = Eigen::Quaterniond(x[6], x[3], x[4], x[5]).toRotationMatrix();
   out.position_std.col(k) =
-      rootOfDiagonal(rotation * covariance.topLeftCorner<3, 3>() * rotation.transpose());
+      standardDeviations(rotation * covariance.topLeftCorner<3, 3>() * rotation.transpose());
 
   MeasurementCost& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
   cost.expand(y, x.head(nq_), x.segment(nq_, nv_));
@@ -84,21 +81,14 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, 
   hat.col(k).segment(nv_, nv_) = y.velocity_weight.cwiseProduct(covariance.diagonal().segment(nv_, nv_));
   if (k == steps()) return;
 
-  const int nimpulse = 3 * problem_.step->ncontacts();
-  MatrixXd gain(nu(), ndx_), given(nu(), nu()), impulse_x(nimpulse, ndx_), impulse_u(nimpulse, nu());
-  VectorXd feedforward(nu());
-  sweep.policy(local, gain.data(), feedforward.data());
-  sweep.control_covariance(local, given.data());
-  out.control_std.col(k) = rootOfDiagonal(gain * covariance * gain.transpose() + given);
-  hat.col(k).tail(nu()) = y.control_weight.cwiseProduct(out.control_std.col(k).cwiseAbs2());
-
   ContactStepData& workspace = pool_.get();
   evaluateStep(current_, k, workspace);
   problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
-  problem_.step->impulseDerivatives(workspace, impulse_x, impulse_u);
-  impulse_x += impulse_u * gain;
-  out.impulse_std.col(k) = rootOfDiagonal(impulse_x * covariance * impulse_x.transpose() +
-                                          impulse_u * given * impulse_u.transpose());
+  StepPosterior step(nv_, nu(), ntheta_, 3 * problem_.step->ncontacts());
+  step.compute(sweep, local, *problem_.step, workspace, covariance);
+  out.control_std.col(k) = step.control_std;
+  out.impulse_std.col(k) = step.impulse_std;
+  hat.col(k).tail(nu()) = y.control_weight.cwiseProduct(step.control_std.cwiseAbs2());
 }
 
 }  // namespace prime_ros

@@ -14,6 +14,7 @@ from prime_ros.estimation.gate import GATE_FACTORS, Gate
 from prime_ros.estimation.problem import build_problem
 from prime_ros.estimation.progress import Progress, Report
 from prime_ros.estimation.reference import solve_fddp
+from prime_ros.exceptions import MeasurementError
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
 
@@ -41,6 +42,7 @@ def solve(
 
     Raises:
         RobotError: If a link to identify does not exist.
+        MeasurementError: If the measurements are too absurd to start from.
     """
     start = time.perf_counter()
     problem = build_problem(measurements, robot, config)
@@ -136,7 +138,7 @@ class _Run:
         """Iterate until done, at most so often or as often as is left altogether; whether it is done."""
         left = self.config.solver.max_iterations - self.total
         for _ in range(left if most is None else min(most, left)):
-            self.last = self.solver.iterate()
+            self.last = _iterate(self.solver)
             self.total += 1
             stages, kappa = len(self.config.contact.kappa_stages), self._kappa(number)
             self.report(Progress(number, stages, kappa, self.total, self.last.cost, self.last.largest_gap))
@@ -150,6 +152,16 @@ class _Run:
             last, iterations = self.last, self.total - before
             kappa = self._kappa(number)
             self.stages.append(StageReport(kappa, iterations, last.cost, last.largest_gap, converged))
+
+
+def _iterate(solver: _core.GaussNewton) -> _core.IterationReport:
+    try:
+        return solver.iterate()
+    except ValueError as error:
+        raise MeasurementError(
+            f"the estimation cannot start from these measurements ({error}), expected values that a motion of"
+            " the robot can have; look for wrong units and outliers with prime info INPUT --robot ROBOT"
+        ) from error
 
 
 def _settled(report: _core.IterationReport) -> bool:
