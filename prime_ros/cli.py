@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,13 +13,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prime_ros import __version__
-from prime_ros.terminal import Activity, progress_bar, reported_errors
+from prime_ros.terminal import EXIT_BAD_INPUT, Activity, progress_bar, reported_errors
 
 if TYPE_CHECKING:
+    from prime_ros.config import EstimatorConfig
     from prime_ros.estimation.estimate import Estimate
+    from prime_ros.measurements import KnotMeasurements
     from prime_ros.outputs.write import WrittenResults
+    from prime_ros.robot import Robot
+    from prime_ros.sources import SourceOptions
 
 EXIT_NOT_CONVERGED = 3
+ROLES = ("joints", "imu", "mocap")
+
+
+class StampName(str, Enum):
+    """Clocks that `--stamps` names."""
+
+    AUTO = "auto"
+    HEADER = "header"
+    RECEIPT = "receipt"
+    TICK = "tick"
 
 
 class SolverName(str, Enum):
@@ -28,6 +42,45 @@ class SolverName(str, Enum):
     GAUSS_NEWTON = "gauss-newton"
     FDDP = "fddp"
 
+
+Input = Annotated[
+    Path,
+    typer.Argument(metavar="INPUT", help="rosbag2 (folder, .mcap, .db3) or table (.npz, .csv, .parquet)."),
+]
+Config = Annotated[
+    str,
+    typer.Option(metavar="F", help="Estimator: a shipped name or a YAML file with the settings to change."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting of the estimator. Repeatable."),
+]
+TopicNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic",
+        metavar="ROLE=NAME",
+        help="Topic of a bag for joints, imu or mocap, where its type does not settle it. Repeatable.",
+    ),
+]
+Stamps = Annotated[
+    StampName,
+    typer.Option(
+        help="Time of a sample: its header, its receipt by the recorder, or the tick of a LowState."
+    ),
+]
+Body = Annotated[
+    str | None,
+    typer.Option(metavar="FRAME", help="Tracked body in /tf, if there are several (child_frame_id)."),
+]
+Start = Annotated[float, typer.Option(min=0.0, help="Leave out this much at the beginning, in seconds.")]
+Duration = Annotated[
+    float | None, typer.Option(min=0.0, help="Use only this much, in seconds; to the end if absent.")
+]
+Urdf = Annotated[
+    Path | None, typer.Option(metavar="F", help="URDF or MJCF to use instead of the robot's own.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 app = typer.Typer(
     name="prime",
@@ -58,7 +111,7 @@ def _common(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Options before the command; its presence also keeps `solve` a subcommand while it is the only one."""
+    """Options before the command."""
 
 
 @app.command(
@@ -66,33 +119,16 @@ def _common(
     "3 not converged, results written and flagged; 130 interrupted, nothing written."
 )
 def solve(
-    recording: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT", help="rosbag2 (directory, .mcap or .db3) or measurement table (.npz)."
-        ),
-    ],
+    recording: Input,
     robot: Annotated[str, typer.Option(help="Shipped robot, such as go2, or the path of a robot YAML.")],
     out: Annotated[
         Path,
         typer.Option(metavar="DIR", help="Where to put the results; earlier results are replaced as a set."),
     ],
-    config: Annotated[
-        str,
-        typer.Option(
-            metavar="F", help="Estimator: a shipped name or a YAML file with the settings to change."
-        ),
-    ] = "pfie",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one setting of the estimator. Repeatable."),
-    ] = None,
-    start: Annotated[
-        float, typer.Option(min=0.0, help="Leave out this much at the beginning, in seconds.")
-    ] = 0.0,
-    duration: Annotated[
-        float | None, typer.Option(min=0.0, help="Use only this much, in seconds; to the end if absent.")
-    ] = None,
+    config: Config = "pfie",
+    set_: Settings = None,
+    start: Start = 0.0,
+    duration: Duration = None,
     links: Annotated[
         str | None,
         typer.Option(
@@ -102,21 +138,22 @@ def solve(
     no_identify: Annotated[
         bool, typer.Option("--no-identify", help="Trust the inertia of the model and identify none.")
     ] = False,
-    urdf: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="URDF or MJCF to use instead of the robot's own."),
-    ] = None,
+    urdf: Urdf = None,
     solver: Annotated[
         SolverName | None,
         typer.Option(
             help="gauss-newton is the fast one, fddp (Crocoddyl) the reference it is tested against."
         ),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    topic: TopicNames = None,
+    stamps: Stamps = StampName.AUTO,
+    body: Body = None,
+    debug: Debug = False,
 ) -> None:
     """Estimate forces, motion and inertia over a whole recording.
 
     Needs joint states with torque and motion capture of the base; uses an IMU if there is one.
+    `prime info INPUT` tells what a recording has.
 
     [bold]Examples[/]
 
@@ -124,46 +161,113 @@ def solve(
 
       prime solve walk.mcap --robot go2 --out results --start 5 --duration 10
 
-      prime solve walk.npz --robot go2 --out results --links base,FL_calf
+      prime solve walk.mcap --robot go2 --out results --topic mocap=/vrpn/go2/pose
+
+      prime solve walk.csv --robot go2 --out results --links base,FL_calf
 
       prime solve walk.npz --robot go2 --out results --no-identify --set dt=0.005
 
     [bold]What it leaves in DIR[/]
 
-      estimate.npz     motion, torques, contact forces and states, with std
+      report.html       what was found, as plots; open it in a browser
 
-      inertia.yaml     nominal and estimated inertia with std, ground height
+      estimate.npz      motion, torques, contact forces and states, with std
 
-      calibrated.urdf  the robot's URDF with the estimated inertia
+      estimate.parquet  the same as one table
+
+      estimate_bag      the same as a rosbag, for RViz, Foxglove and PlotJuggler
+
+      inertia.yaml      nominal and estimated inertia with std, ground height
+
+      calibrated.urdf   the robot's URDF with the estimated inertia
     """
     overrides = _overrides(set_ or [], links, no_identify, solver)
-    job = _Job(recording, robot, out, config, overrides, start, duration, urdf)
+    reading = _Reading(recording, _topics(topic or []), stamps, body, start, duration)
+    job = _Job(reading, robot, out, config, overrides, urdf)
     activity = Activity()
     with reported_errors(activity, debug):
-        estimate, written = _run(job, activity)
-        _summarise(estimate, written, activity)
+        estimate, written, timing = _run(job, activity)
+        _summarise(estimate, written, timing)
         if not estimate.certificate.converged:
             raise typer.Exit(EXIT_NOT_CONVERGED)
+
+
+@app.command(epilog="[bold]Exit codes[/]: 0 `prime solve` can use the recording; 2 it cannot, or bad usage.")
+def info(
+    recording: Input,
+    robot: Annotated[
+        str | None,
+        typer.Option(help="Shipped robot or path of a robot YAML: checks joints, clocks and frames too."),
+    ] = None,
+    config: Config = "pfie",
+    set_: Settings = None,
+    start: Start = 0.0,
+    duration: Duration = None,
+    urdf: Urdf = None,
+    topic: TopicNames = None,
+    stamps: Stamps = StampName.AUTO,
+    body: Body = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, for scripts.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Tell what a recording has, what would be used of it, and what is wrong with it.
+
+    [bold]Examples[/]
+
+      prime info walk.mcap
+
+      prime info walk.mcap --robot go2
+
+      prime info walk.mcap --robot go2 --json | jq .checks
+    """
+    reading = _Reading(recording, _topics(topic or []), stamps, body, start, duration)
+    activity = Activity()
+    with reported_errors(activity, debug):
+        usable = _inspect(reading, robot, urdf, config, set_ or [], as_json)
+    if not usable:
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What to read."""
+
+    path: Path
+    topics: dict[str, str]
+    stamps: StampName
+    body: str | None
+    start: float
+    duration: float | None
+
+    def options(self, robot: Robot | None) -> SourceOptions:
+        from prime_ros.sources import SourceOptions, Topics
+
+        return SourceOptions(
+            topics=Topics(**self.topics),
+            stamps=self.stamps.value,
+            body=self.body,
+            vendor_joint_names=() if robot is None else robot.vendor_joint_names,
+            number_motors=robot is None,
+        )
 
 
 @dataclass(frozen=True)
 class _Job:
     """What one solve is asked to do."""
 
-    recording: Path
+    reading: _Reading
     robot: str
     out: Path
     config: str
     overrides: list[str]
-    start: float
-    duration: float | None
     urdf: Path | None
 
 
-def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults]:
+def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mapping[str, float]]:
     """Everything between the arguments and the summary."""
     with activity.phase("setup"):
         from prime_ros.config import load_estimator_config
+        from prime_ros.outputs.context import RunContext
         from prime_ros.outputs.write import check_directory, write_results
 
         check_directory(job.out)
@@ -172,22 +276,63 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults]:
         from prime_ros.robot import load_robot
 
         robot = load_robot(job.robot, job.urdf)
-    with activity.phase("load"):
-        from prime_ros import sources
-
-        recording = sources.load(job.recording).cropped(job.start, job.duration)
-    with activity.phase("align"):
-        from prime_ros.measurements.alignment import align
-
-        measurements = align(recording, robot, config)
+    measurements = _measurements(job.reading, robot, config, activity)
     _warn(measurements.diagnostics.warnings())
     with activity.phase("solve"), progress_bar(activity) as show:
         from prime_ros.estimation.full_information import solve as solve_full_information
 
         estimate = solve_full_information(measurements, robot, config, progress=show)
     with activity.phase("write"):
-        written = write_results(estimate, robot, job.out)
-    return estimate, written
+        context = RunContext(
+            str(job.reading.path), config, measurements.diagnostics, _timing(estimate, activity)
+        )
+        written = write_results(estimate, robot, job.out, context)
+    return estimate, written, _timing(estimate, activity)
+
+
+def _measurements(
+    reading: _Reading, robot: Robot, config: EstimatorConfig, activity: Activity
+) -> KnotMeasurements:
+    """Load and align; the samples are not kept."""
+    with activity.phase("load"):
+        from prime_ros import sources
+
+        recording = sources.load(reading.path, reading.options(robot))
+        recording = recording.cropped(reading.start, reading.duration)
+    with activity.phase("align"):
+        from prime_ros.measurements.alignment import align
+
+        return align(recording, robot, config)
+
+
+def _inspect(
+    reading: _Reading, robot: str | None, urdf: Path | None, config: str, overrides: list[str], as_json: bool
+) -> bool:
+    """Print what is found; whether the recording can be used."""
+    from rich.console import Console
+
+    from prime_ros.config import load_estimator_config
+    from prime_ros.inspection import inspect, print_inspection
+
+    settings = load_estimator_config(config, overrides)
+    model = None
+    if robot is not None:
+        from prime_ros.robot import load_robot
+
+        model = load_robot(robot, urdf)
+    found = inspect(
+        reading.path,
+        reading.options(model),
+        model,
+        settings,
+        start=reading.start,
+        duration=reading.duration,
+    )
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+    else:
+        print_inspection(found, Console())
+    return found.usable
 
 
 def _warn(lines: Iterable[str]) -> None:
@@ -195,16 +340,34 @@ def _warn(lines: Iterable[str]) -> None:
         typer.secho(f"warning: {line}", fg="yellow", err=True)
 
 
-def _summarise(estimate: Estimate, written: WrittenResults, activity: Activity) -> None:
+def _timing(estimate: Estimate, activity: Activity) -> dict[str, float]:
+    """Wall time by phase; what the estimator did not account for itself stays visible as "solve" [s]."""
+    solving = dict(estimate.timing)
+    rest = activity.seconds["solve"] - sum(solving.values())
+    return {**activity.seconds, "solve": max(rest, 0.0), **solving}
+
+
+def _summarise(estimate: Estimate, written: WrittenResults, timing: Mapping[str, float]) -> None:
     from rich.console import Console
 
     from prime_ros.outputs.summary import print_summary
 
-    solving = dict(estimate.timing)
-    # What the estimator did not account for itself stays visible as "solve".
-    rest = activity.seconds["solve"] - sum(solving.values())
-    timing = {**activity.seconds, "solve": max(rest, 0.0), **solving}
     print_summary(estimate, Console(), written, timing)
+
+
+def _topics(names: Sequence[str]) -> dict[str, str]:
+    """``ROLE=NAME`` options by role."""
+    topics: dict[str, str] = {}
+    for text in names:
+        role, equals, name = text.partition("=")
+        if not equals or not name or role not in ROLES:
+            raise typer.BadParameter(
+                f"--topic {text}: expected ROLE=NAME, ROLE {', '.join(ROLES)}, like mocap=/vrpn/pose"
+            )
+        if role in topics:
+            raise typer.BadParameter(f"--topic {role}: got it twice, expected it once")
+        topics[role] = name
+    return topics
 
 
 def _overrides(

@@ -27,7 +27,10 @@ LAYERS = {
     "sources": 5,
     "estimation": 5,
     "outputs": 6,
+    "inspection": 7,
     "terminal": 7,
+    "inspection": 7,
+    "simulation": 6,
     "cli": 8,
     "nodes": 8,
 }

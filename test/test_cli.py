@@ -20,6 +20,8 @@ from prime_ros import __version__
 from prime_ros.cli import app
 from prime_ros.estimation.estimate import Estimate
 from prime_ros.measurements.knots import AlignmentDiagnostics
+from prime_ros.outputs.write import RESULTS
+from prime_ros.sources import SourceOptions, Topics
 
 Solve = Callable[..., Estimate]
 
@@ -42,6 +44,7 @@ def test_help_names_the_commands() -> None:
     result = prime("--help")
     assert result.returncode == 0
     assert "solve" in result.stdout
+    assert "info" in result.stdout
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -49,7 +52,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys, prime_ros.cli as cli\n"
         "try: cli.app(['solve', '--help'])\n"
         "except SystemExit: pass\n"
-        "sys.exit(str(sorted({'numpy', 'pinocchio', 'rosbags'} & set(sys.modules)) or 0))"
+        "sys.exit(str(sorted({'numpy', 'pinocchio', 'rosbags', 'pyarrow', 'bokeh'} & set(sys.modules)) or 0))"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd="/"
@@ -86,6 +89,10 @@ def test_usage_mistakes_exit_2(tmp_path: Path) -> None:
         ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--start", "-1"],
         ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--links", "base", "--no-identify"],
         ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--links", ","],
+        ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--topic", "/mocap"],
+        ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--topic", "pose=/mocap"],
+        ["solve", table, "--robot", "go2", "--out", tmp_path / "out", "--stamps", "wall"],
+        ["info"],
     ):
         result = prime(*arguments)
         assert result.returncode == 2
@@ -136,6 +143,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         asked: dict[str, Any] = {}
         recording = SimpleNamespace(cropped=lambda *part: asked.update(part=part))
 
+        def load(path: Path, options: SourceOptions) -> SimpleNamespace:
+            asked.update(options=options)
+            return recording
+
         def solve(measurements: Any, robot: Any, config: Any, progress: Any = None) -> Estimate:
             asked.update(robot=robot, config=config)
             progress(SimpleNamespace(stage=2, stages=3, kappa=100.0, iteration=7, cost=5.0, largest_gap=1e-3))
@@ -146,7 +157,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             module = ModuleType(f"prime_ros.{name}")
             setattr(module, "align" if function is None else "solve", function or (lambda *_: aligned))
             monkeypatch.setitem(sys.modules, f"prime_ros.{name}", module)
-        monkeypatch.setattr(prime_ros.sources, "load", lambda path: recording, raising=False)
+        monkeypatch.setattr(prime_ros.sources, "load", load)
         command = ["solve", "table.npz", "--robot", "go2", "--out", str(tmp_path / "out"), *arguments]
         return CliRunner().invoke(app, command), SimpleNamespace(**asked)
 
@@ -158,11 +169,7 @@ def test_a_converged_solve_exits_0_and_says_what_it_found(run: Any, tmp_path: Pa
     assert result.exit_code == 0, result.output
     assert "payload +3.00 kg" in result.output
     assert "calibrated.urdf" in result.output
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {
-        "estimate.npz",
-        "inertia.yaml",
-        "calibrated.urdf",
-    }
+    assert {p.name for p in (tmp_path / "out").iterdir()} == set(RESULTS)
 
 
 def test_a_solve_that_did_not_converge_exits_3_and_flags_the_results(run: Any, tmp_path: Path) -> None:
@@ -194,6 +201,12 @@ def test_options_reach_the_estimation(run: Any) -> None:
     assert asked.config.links == ("base", "FL_calf")
     assert asked.config.solver.name == "fddp"
     assert np.isclose(sum(inertia.mass for inertia in asked.robot.model.inertias), 16.085, atol=1e-3)
-    _, asked = run(synthetic_estimate, "--no-identify")
+    assert asked.options.topics == Topics()
+    assert asked.options.stamps == "auto"
+    assert asked.options.vendor_joint_names == asked.robot.vendor_joint_names
+    topics = ("--topic", "mocap=/vrpn/pose", "--topic", "joints=/js", "--stamps", "receipt", "--body", "go2")
+    _, asked = run(synthetic_estimate, "--no-identify", *topics)
     assert asked.config.links == ()
     assert asked.part == (0.0, None)
+    assert asked.options.topics == Topics(joints="/js", mocap="/vrpn/pose")
+    assert (asked.options.stamps, asked.options.body) == ("receipt", "go2")

@@ -19,6 +19,7 @@ import yaml
 from recordings import BAG
 
 from prime_ros import sources
+from prime_ros.outputs.write import RESULTS
 from prime_ros.sources.tables import write_table
 
 DURATION = 3.0
@@ -64,10 +65,10 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
     return prime_solve(BAG, out, "--duration", str(DURATION)), out
 
 
-def test_solve_of_a_bag_converges_and_leaves_three_files(solved: Any) -> None:
+def test_solve_of_a_bag_converges_and_leaves_all_files(solved: Any) -> None:
     result, out = solved
     assert result.returncode == 0, result.stderr
-    assert {entry.name for entry in out.iterdir()} == {"estimate.npz", "inertia.yaml", "calibrated.urdf"}
+    assert {entry.name for entry in out.iterdir()} == set(RESULTS)
     assert "Converged" in result.stdout
     assert "payload +" in result.stdout
     assert result.stderr == ""
