@@ -406,8 +406,8 @@ class MovingHorizon:
     def nx(self) -> int: ...
     @property
     def nu(self) -> int: ...
-    def reset(self, mean: Array, information: Array, knot: KnotMeasurement) -> None:
-        """Start from a prior (nx,), (ndx, ndx) at one knot."""
+    def reset(self, mean: Array, information: Array, knot: KnotMeasurement, start: Array) -> None:
+        """Start from a prior (nx,), (ndx, ndx) at one knot; `start` (nx,) is its first iterate."""
     def append(self, knot: KnotMeasurement) -> None:
         """Add the next knot; its torque and control weight are of the step that leads to it."""
     def set_measurement(self, age: int, knot: KnotMeasurement) -> None:

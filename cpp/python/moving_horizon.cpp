@@ -66,7 +66,7 @@ void exposeMovingHorizon() {
       .add_property("horizon", &M::horizon)
       .add_property("nx", &M::nx)
       .add_property("nu", &M::nu)
-      .def("reset", &M::reset, (bp::arg("mean"), bp::arg("information"), bp::arg("knot")))
+      .def("reset", &M::reset, (bp::arg("mean"), bp::arg("information"), bp::arg("knot"), bp::arg("start")))
       .def("append", &append, (bp::arg("knot")))
       .def("set_measurement", &M::setMeasurement, (bp::arg("age"), bp::arg("knot")))
       .def("set_horizon", &M::setHorizon, (bp::arg("horizon")))

@@ -56,15 +56,17 @@ void MovingHorizon::retract(VectorXd& x, const Eigen::Ref<const VectorXd>& dx) c
   x.tail(nv_ + ntheta_) += dx.tail(nv_ + ntheta_);
 }
 
-void MovingHorizon::reset(const VectorXd& mean, const MatrixXd& information, const KnotMeasurement& y) {
-  check(mean.size() == nx(), "mean has size " + std::to_string(mean.size()));
+void MovingHorizon::reset(const VectorXd& mean, const MatrixXd& information, const KnotMeasurement& y,
+                          const VectorXd& start) {
+  check(mean.size() == nx() && start.size() == nx(), "mean or start has the wrong size");
   check(information.rows() == ndx_ && information.cols() == ndx_, "information has the wrong size");
-  check(mean.allFinite() && information.allFinite(), "the prior is not finite");
+  check(mean.allFinite() && start.allFinite() && information.allFinite(), "the prior is not finite");
+  checkSensors(y);
   arrival_ = {mean, VectorXd::Zero(ndx_), information};
   steps_ = 0;
   forgetSweeps();
   knot(0).y = y;
-  knot(0).x = mean;
+  knot(0).x = start;
 }
 
 void MovingHorizon::append(const KnotMeasurement& y) {

@@ -2,6 +2,7 @@
 """Validation errors in the words of the YAML file: the key, what was got, and what was expected."""
 
 import difflib
+import reprlib
 import typing
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,12 @@ from prime_ros.exceptions import ConfigError
 
 Location = Sequence[int | str]
 
+MOST_LINES = 20
+
+# What was got, in a line or two: aliases make short YAML long beyond all memory.
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 2, 80, 80, 40
+
 
 def config_error(where: str, error: ValidationError, model: type[BaseModel]) -> ConfigError:
     """Rewrite a validation error.
@@ -23,9 +30,12 @@ def config_error(where: str, error: ValidationError, model: type[BaseModel]) -> 
         model: Class of the whole configuration.
 
     Returns:
-        An error with one line per offending key.
+        An error with one line per offending key, up to `MOST_LINES`.
     """
-    return ConfigError("\n".join(f"{where}: {_describe(item, model)}" for item in error.errors()))
+    items = error.errors()
+    lines = [f"{where}: {_describe(item, model)}" for item in items[:MOST_LINES]]
+    more = len(items) - len(lines)
+    return ConfigError("\n".join([*lines, f"{where}: and {more} more"] if more else lines))
 
 
 def dotted(location: Location) -> str:
@@ -41,7 +51,7 @@ def _describe(item: ErrorDetails, model: type[BaseModel]) -> str:
     meaning = _description(model, location)
     if item["type"] == "missing":
         return f"{dotted(location)}: missing{meaning}"
-    return f"{dotted(location)}: got {item['input']!r}, expected {_expectation(item)}{meaning}"
+    return f"{dotted(location)}: got {_SHORT.repr(item['input'])}, expected {_expectation(item)}{meaning}"
 
 
 def unknown_key(key: str, valid: Sequence[str]) -> str:

@@ -141,8 +141,36 @@ class SolverConfig(Section):
     cost_tolerance: Number = Field(1e-6, gt=0)
     """Relative change of the cost at which a stage ends [-]."""
 
-    threads: StrictInt = Field(0, ge=0)
+    threads: StrictInt = Field(0, ge=0, le=1024)
     """Number of threads; 0: as many as there are cores."""
+
+
+class HorizonConfig(Section):
+    """The window of the moving-horizon estimator."""
+
+    steps: StrictInt = Field(20, ge=4)
+    """Steps in the window [-]."""
+
+    lag: StrictInt = Field(5, ge=2)
+    """Steps by which the lagged estimate is older than the newest sample: smoother, at the price of delay [-]."""
+
+    iterations: StrictInt = Field(1, ge=1)
+    """Gauss-Newton iterations over the window per update [-]."""
+
+    refine_steps: StrictInt = Field(6, ge=1)
+    """Newest steps that are iterated again: where feet land, one iteration is not enough [-]."""
+
+    refine_iterations: StrictInt = Field(1, ge=0)
+    """Iterations over them; 0: none [-]."""
+
+    inertia_walk: Number = Field(0.01, ge=0)
+    """How far the inertia may wander in a second, as a share of its prior standard deviation [-]."""
+
+    budget: Seconds = Field(0.0, ge=0)
+    """Time an update may take on average before iterations and then the window are cut; 0: no limit [s]."""
+
+    reset_after: Seconds = Field(0.5, gt=0)
+    """Pause of the joints, or contradiction by motion capture, after which the window starts anew [s]."""
 
 
 CheckName = Literal[
@@ -222,6 +250,9 @@ class EstimatorConfig(Section):
 
     outliers: OutliersConfig = OutliersConfig()
     """Rejection of measurements that contradict all others."""
+
+    horizon: HorizonConfig = HorizonConfig()
+    """Window of the moving-horizon estimator; the estimator of whole recordings does not use it."""
 
     links: tuple[str, ...] = ("base",)
     """Links whose inertia is identified; an empty list identifies none."""

@@ -28,6 +28,9 @@ UNITS: dict[str, dict[str, float]] = {
     "Nm s/rad": {"Nm s/rad": 1.0},
 }
 
+#: What no quantity exceeds, so that squares and, of times, integer nanoseconds can be held. A century is 3e9 s.
+LARGEST = {unit: 4e9 if unit == "s" else 1e12 for unit in UNITS}
+
 
 def to_si(value: Any, unit: str) -> float:
     """Convert a number, or a string with a unit, to SI.
@@ -40,12 +43,14 @@ def to_si(value: Any, unit: str) -> float:
         The value in `unit`, finite.
 
     Raises:
-        ValueError: If it is no number, not finite, or its unit is of another dimension.
+        ValueError: If it is no number, not finite or absurdly large, or its unit is of another dimension.
     """
     if isinstance(value, str):
         value = _parse(value, unit)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
         raise ValueError(f"a finite number [{unit}]")
+    if abs(value) > LARGEST[unit]:
+        raise ValueError(f"a number of at most {LARGEST[unit]:g} [{unit}]")
     return float(value)
 
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
@@ -42,21 +43,11 @@ def solve(
 
     Raises:
         RobotError: If a link to identify does not exist.
-        MeasurementError: If the measurements are too absurd to start from.
+        MeasurementError: If the measurements or the weights are too absurd to start from.
     """
     start = time.perf_counter()
     problem = build_problem(measurements, robot, config)
     gate = Gate(problem.knots, config)
-    solver = _core.GaussNewton(
-        problem.step,
-        problem.knots,
-        problem.prior,
-        problem.prior_information,
-        config.solver.cost_tolerance,
-        config.solver.threads,
-    )
-    solver.set_trajectory(problem.states, problem.controls)
-    built = time.perf_counter()
     history: list[Progress] = []
 
     def record(at: Progress) -> None:
@@ -64,14 +55,40 @@ def solve(
         if progress is not None:
             progress(at)
 
-    if config.solver.name == "fddp":
-        certificate = solve_fddp(problem, solver, gate, config, record)
-    else:
-        certificate = solve_gauss_newton(solver, gate, config, record)
+    with _refusals():
+        solver = _core.GaussNewton(
+            problem.step,
+            problem.knots,
+            problem.prior,
+            problem.prior_information,
+            config.solver.cost_tolerance,
+            config.solver.threads,
+        )
+        solver.set_trajectory(problem.states, problem.controls)
+        built = time.perf_counter()
+        if config.solver.name == "fddp":
+            certificate = solve_fddp(problem, solver, gate, config, record)
+        else:
+            certificate = solve_gauss_newton(solver, gate, config, record)
     solved = time.perf_counter()
     solution = Solution(problem, solver, solver.posterior(), certificate, gate, tuple(history))
     timing = {"problem": built - start, "solver": solved - built, "covariance": time.perf_counter() - solved}
     return to_estimate(solution, measurements, robot, config, timing)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Numbers that the core refuses are the user's: the recording's or the settings'."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("GaussNewton: "):
+            raise
+        raise MeasurementError(
+            f"the estimation cannot start ({error}), expected measurements that a motion of the robot can have"
+            " and standard deviations of a usual size; look for wrong units and outliers with"
+            " prime info INPUT --robot ROBOT, and at the settings"
+        ) from error
 
 
 def solve_gauss_newton(
@@ -138,7 +155,7 @@ class _Run:
         """Iterate until done, at most so often or as often as is left altogether; whether it is done."""
         left = self.config.solver.max_iterations - self.total
         for _ in range(left if most is None else min(most, left)):
-            self.last = _iterate(self.solver)
+            self.last = self.solver.iterate()
             self.total += 1
             stages, kappa = len(self.config.contact.kappa_stages), self._kappa(number)
             self.report(Progress(number, stages, kappa, self.total, self.last.cost, self.last.largest_gap))
@@ -152,16 +169,6 @@ class _Run:
             last, iterations = self.last, self.total - before
             kappa = self._kappa(number)
             self.stages.append(StageReport(kappa, iterations, last.cost, last.largest_gap, converged))
-
-
-def _iterate(solver: _core.GaussNewton) -> _core.IterationReport:
-    try:
-        return solver.iterate()
-    except ValueError as error:
-        raise MeasurementError(
-            f"the estimation cannot start from these measurements ({error}), expected values that a motion of"
-            " the robot can have; look for wrong units and outliers with prime info INPUT --robot ROBOT"
-        ) from error
 
 
 def _settled(report: _core.IterationReport) -> bool:

@@ -26,6 +26,25 @@ MAJORITY = 0.5
 Mask = NDArray[np.bool_]
 
 
+def joint_limits(robot: Robot) -> tuple[Floats, Floats]:
+    """Least and greatest values that a joint can have, infinite where the model states no limit.
+
+    Args:
+        robot: Its model states the limits of n joints.
+
+    Returns:
+        Two arrays of shape (3 n,): of positions [rad], then velocities [rad/s], then torques [Nm].
+    """
+    model = robot.model
+    low, high = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
+    limited = high > low  # a URDF without limits has none, or zeros
+    speed = _rating(model.velocityLimit[BASE_NV:], VELOCITY_FACTOR)
+    effort = _rating(model.effortLimit[BASE_NV:], TORQUE_FACTOR)
+    lower = _where(limited, low - POSITION_MARGIN, -np.inf)
+    upper = _where(limited, high + POSITION_MARGIN, np.inf)
+    return np.concatenate([lower, -speed, -effort]), np.concatenate([upper, speed, effort])
+
+
 def joints_in_range(samples: JointSamples, robot: Robot) -> tuple[JointSamples, int, list[Finding]]:
     """Make values NaN that are far beyond the limits of the model.
 
@@ -37,14 +56,12 @@ def joints_in_range(samples: JointSamples, robot: Robot) -> tuple[JointSamples, 
         The samples, how many values were left out, and an error per channel where that is the majority of
         the samples of a joint.
     """
-    model = robot.model
-    low, high = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
-    limited = high > low  # a URDF without limits has none, or zeros
-    low = _where(limited, low - POSITION_MARGIN, -np.inf)
-    high = _where(limited, high + POSITION_MARGIN, np.inf)
-    speed = _rating(model.velocityLimit[BASE_NV:], VELOCITY_FACTOR)
-    effort = _rating(model.effortLimit[BASE_NV:], TORQUE_FACTOR)
-    limits = {"position": (low, high), "velocity": (-speed, speed), "torque": (-effort, effort)}
+    low, high = (np.split(limit, 3) for limit in joint_limits(robot))
+    limits = {
+        "position": (low[0], high[0]),
+        "velocity": (low[1], high[1]),
+        "torque": (low[2], high[2]),
+    }
     units = {"position": "rad", "velocity": "rad/s", "torque": "Nm"}
     changed: dict[str, Floats] = {}
     count, findings = 0, []

@@ -22,19 +22,32 @@ Stamps = NDArray[np.int64]
 class Average:
     """A linear map from N samples to M knots; rows sum to one, or are empty where not `covered`."""
 
-    matrix: sparse.csr_matrix
-    """Weights, shape (M, N)."""
+    rows: Indices
+    """Knot of every weight."""
+    columns: Indices
+    """Sample of every weight."""
+    weights: Floats
+    """The weights."""
     covered: NDArray[np.bool_]
     """Whether the samples cover the window without a gap, shape (M,)."""
+    samples: int
+    """N."""
+
+    @property
+    def matrix(self) -> sparse.csr_matrix:
+        """The weights, shape (M, N)."""
+        return sparse.csr_matrix((self.weights, (self.rows, self.columns)), (len(self.covered), self.samples))
 
     def of(self, values: Floats) -> Floats:
-        """Averages of `values` (N, ...) at the knots, shape (M, ...); meaningless where not `covered`."""
+        """Averages of `values` (N, w) at the knots, shape (M, w); meaningless where not `covered`."""
+        if len(self.covered) == 1:  # live: a matrix for one knot would cost more than the average
+            return (self.weights @ values[self.columns])[None]
         return self.matrix @ values
 
     @property
     def noise_gain(self) -> Floats:
         """Standard deviation of the average of unit white noise, shape (M,); infinite where not `covered`."""
-        gain = np.sqrt(np.asarray(self.matrix.power(2).sum(axis=1)).ravel())
+        gain = np.sqrt(np.bincount(self.rows, self.weights**2, minlength=len(self.covered)))
         return np.where(self.covered, gain, np.inf)
 
 
@@ -83,8 +96,14 @@ def triangle(stamp_ns: Stamps, knot_ns: Stamps, dt_ns: int, max_gap_ns: int) -> 
     if not bridged.any():
         return inside
     between = interpolation(stamp_ns, knot_ns, max_gap_ns)
-    matrix = inside.matrix + sparse.diags(bridged.astype(float)) @ between.matrix
-    return Average(matrix.tocsr(), covered)
+    use = bridged[between.rows]
+    return Average(
+        np.concatenate([inside.rows, between.rows[use]]),
+        np.concatenate([inside.columns, between.columns[use]]),
+        np.concatenate([inside.weights, between.weights[use]]),
+        covered,
+        len(stamp_ns),
+    )
 
 
 def interpolation(stamp_ns: Stamps, knot_ns: Stamps, max_gap_ns: int) -> Average:
@@ -125,9 +144,9 @@ def _average(
 ) -> Average:
     """Normalise the weights of each row."""
     total = np.bincount(rows, weights, minlength=len(covered))
-    matrix = sparse.csr_matrix((weights / total[rows], (rows, columns)), shape=(len(covered), samples))
-    return Average(matrix, covered)
+    return Average(rows, columns, weights / total[rows], covered, samples)
 
 
 def _empty(knots: int, samples: int) -> Average:
-    return Average(sparse.csr_matrix((knots, samples)), np.zeros(knots, dtype=bool))
+    nothing = np.empty(0, dtype=np.int64)
+    return Average(nothing, nothing, np.empty(0), np.zeros(knots, dtype=bool), samples)

@@ -50,8 +50,9 @@ class MovingHorizon {
   int nx() const { return nq_ + nv_ + ntheta_; }
   int nu() const { return nv_ + 3 * step_->ncontacts(); }
 
-  /// Forgets everything and starts from a prior of (q, v, theta) at one knot.
-  void reset(const VectorXd& mean, const MatrixXd& information, const KnotMeasurement& y);
+  /// Forgets everything and starts from a prior of (q, v, theta) at one knot. @param start  first iterate.
+  void reset(const VectorXd& mean, const MatrixXd& information, const KnotMeasurement& y,
+             const VectorXd& start);
 
   /// Adds the next knot. Its torque and control weight are those of the step that leads to it; where that has
   /// no measurement of some channel, the weight is zero. The first iterate of the knot is the prediction.

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moving-horizon estimation over knots: one knot at a time in, the newest and a lagged estimate out."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from scipy.stats import chi2, norm
+
+from prime_ros import _core
+from prime_ros.config import EstimatorConfig
+from prime_ros.estimation.covariance import contact_probability
+from prime_ros.estimation.estimate import Certificate, Estimate, LinkEstimate, SensorReport
+from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
+from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
+from prime_ros.measurements.knots import KnotMeasurements
+from prime_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
+UNITS = {
+    "mocap position": "m",
+    "mocap orientation": "rad",
+    "gyroscope": "rad/s",
+    "joint position": "rad",
+    "joint velocity": "rad/s",
+}
+
+
+@dataclass
+class Settings:
+    """What may change from update to update."""
+
+    iterations: int
+    """Over the window."""
+    refine_iterations: int
+    """Over the newest steps."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Channels of one sensor that are judged together: rows of (q, v) in the tangent."""
+
+    sensor: str
+    rows: NDArray[np.int64]
+    limit: float
+    """Squared whitened residual beyond which they lose their weight."""
+
+
+class WindowEstimator:
+    """The window of the core with the parameters of the robot, gates, and results as `Estimate`."""
+
+    def __init__(self, robot: Robot, config: EstimatorConfig) -> None:
+        self.robot, self.config = robot, config
+        self.settings = Settings(config.horizon.iterations, config.horizon.refine_iterations)
+        self.rejected: dict[str, int] = {}
+        self._step = contact_step(robot, config)
+        self._step.kappa = config.contact.kappa_stages[-1]
+        self._prior_std = prior_std(robot, config)
+        theta_std = self._prior_std[2 * robot.model.nv :].copy()
+        theta_std[-1] = 0.0  # the ground stays where it is
+        walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
+        self._window = _core.MovingHorizon(self._step, config.horizon.steps, walk)
+        self._nominal = [
+            from_inertia(robot.model.inertias[robot.joint_of_link(link)]) for link in config.links
+        ]
+        self._groups = _groups(robot, config)
+        self._torque: deque[Array] = deque(maxlen=config.horizon.steps + 1)
+        self._stamps: deque[int] = deque(maxlen=config.horizon.steps + 1)
+        self._squares: deque[Array] = deque(maxlen=CHI_SQUARE_KNOTS)
+        self._sensor_of_row = np.full(2 * robot.model.nv, len(UNITS))  # the linear velocity is not measured
+        for group in self._groups:
+            self._sensor_of_row[group.rows] = list(UNITS).index(group.sensor)
+        self._report: _core.WindowReport | None = None
+        self._knots: deque[_core.KnotMeasurement] = deque(maxlen=config.horizon.steps + 1)
+
+    @property
+    def steps(self) -> int:
+        """Steps in the window; -1 before `start`."""
+        return self._window.steps
+
+    def set_horizon(self, steps: int) -> None:
+        """Shorten or lengthen the window, at most to the configured length."""
+        self._window.set_horizon(steps)
+
+    def start(self, m: KnotMeasurements) -> None:
+        """Begin at one knot (M = 1) that has a pose and joint positions."""
+        knot, q, v = self._knot(m)
+        height = start_height(q[None], self.robot)
+        start = np.concatenate([q, v, self._step.nominal_theta(height)])
+        mean = start.copy()
+        mean[-1] = self.config.ground_height.initial
+        self._window.reset(mean, np.diag(self._prior_std**-2.0), knot, start)
+        for memory in (self._torque, self._stamps, self._squares, self._knots):
+            memory.clear()
+        self._remember(m, knot)
+
+    def append(self, m: KnotMeasurements) -> None:
+        """Add the next knot (M = 1); its torque is that of the step that leads to it."""
+        knot, _, _ = self._knot(m)
+        self._window.append(knot)
+        self._remember(m, knot)
+
+    def replace(self, age: int, m: KnotMeasurements) -> None:
+        """Give the knot of an age (0: newest) measurements that came late."""
+        knot, _, _ = self._knot(m)
+        self._window.set_measurement(age, knot)
+        self._knots[-1 - age] = knot
+
+    def predicted(self) -> Array:
+        """State (q, v, theta) of the newest knot, shape (nx,)."""
+        return self._window.state(0)
+
+    def solve(self) -> bool:
+        """Iterate; measurements of the newest knot that contradict everything else lose their weight.
+
+        Returns:
+            Whether the window is sound; if not it should be started anew.
+        """
+        ok = self._iterate()
+        if ok and self._reject():
+            ok = self._iterate()
+        if ok and self.steps > self.config.horizon.lag:
+            self._squares.append(self._sums(self.config.horizon.lag))
+        return ok and bool(np.isfinite(self._window.state(0)).all())
+
+    def estimate(self, age: int) -> Estimate | None:
+        """Estimate of the knot of an age >= 1 (K = 1); None if the window does not determine it."""
+        found = self._window.estimate(age)
+        if not found.ok or self._report is None:
+            return None
+        nq, nv = self.robot.model.nq, self.robot.model.nv
+        state, covariance = found.state, found.covariance
+        force = found.impulse.reshape(1, -1, 3) / self.config.dt
+        force_std = found.impulse_std.reshape(1, -1, 3) / self.config.dt
+        probability, probability_std = contact_probability(force, force_std, self.config.contact_threshold)
+        tangent = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        rotation = Rotation.from_quat(state[3:7]).as_matrix()
+        position_std = np.sqrt(np.maximum(np.diag(rotation @ covariance[:3, :3] @ rotation.T), 0.0))
+        std = {
+            "base_position_W": position_std[None],
+            "base_quat_xyzw": tangent[None, 3:6],
+            "base_velocity_B": tangent[None, nv : nv + BASE_NV],
+            "joint_position": tangent[None, BASE_NV:nv],
+            "joint_velocity": tangent[None, nv + BASE_NV : 2 * nv],
+            "joint_torque": found.control_std[None, BASE_NV:nv],
+            "contact_force_W": force_std,
+            "contact_probability": probability_std,
+        }
+        theta, theta_covariance = state[nq + nv :], covariance[2 * nv :, 2 * nv :]
+        torque = self._torque[-age]  # of the step that leads to the knot after this one
+        return Estimate(
+            stamp_ns=np.array([self._stamps[-1 - age]]),
+            dt=self.config.dt,
+            joint_names=self.robot.joint_names,
+            contact_names=self.robot.contact_names,
+            base_position_W=state[None, :3],
+            base_quat_xyzw=state[None, 3:7] / np.linalg.norm(state[3:7]),
+            base_velocity_B=state[None, nq : nq + BASE_NV],
+            joint_position=state[None, 7:nq],
+            joint_velocity=state[None, nq + BASE_NV : nq + nv],
+            joint_torque=(torque + found.control[BASE_NV:nv])[None],
+            contact_force_W=force,
+            contact_probability=probability,
+            std=std,
+            links=self._links(theta, theta_covariance),
+            ground_height=float(theta[-1]),
+            std_ground_height=float(np.sqrt(max(theta_covariance[-1, -1], 0.0))),
+            certificate=self._certificate(),
+            sensors=self.sensors(),
+            timing={},
+        )
+
+    def sensors(self) -> dict[str, SensorReport]:
+        """Residuals at the lagged knots of the last second; not corrected for what the fit absorbs."""
+        if not self._squares:
+            return {}
+        counts, chi_squares, squares = np.sum(self._squares, axis=0)
+        return {
+            name: SensorReport(
+                int(counts[i]),
+                float(counts[i]),
+                float(chi_squares[i]),
+                float(np.sqrt(squares[i] / counts[i])),
+                UNITS[name],
+                rejected=self.rejected.get(name, 0),
+            )
+            for i, name in enumerate(UNITS)
+            if counts[i]
+        }
+
+    def _knot(self, m: KnotMeasurements) -> tuple[_core.KnotMeasurement, Array, Array]:
+        """The knot for the core, and its measured configuration and velocity."""
+        q = np.concatenate([m.base_position_W[0], m.base_quat_xyzw[0], m.joint_position[0]])
+        v = np.concatenate([np.zeros(3), m.base_angular_velocity_B[0], m.joint_velocity[0]])
+        return knot_measurements(m, q[None], v[None], self.robot, self.config)[0], q, v
+
+    def _remember(self, m: KnotMeasurements, knot: _core.KnotMeasurement) -> None:
+        self._torque.append(np.nan_to_num(m.joint_torque[0]))
+        self._stamps.append(int(m.stamp_ns[0]))
+        self._knots.append(knot)
+
+    def _iterate(self) -> bool:
+        self._report = self._window.iterate(self.settings.iterations)
+        if self._report.ok and self.settings.refine_iterations:
+            self._report = self._window.refine(
+                self.config.horizon.refine_steps, self.settings.refine_iterations
+            )
+        return self._report.ok
+
+    def _reject(self) -> bool:
+        """Take the weight of what contradicts the rest in the newest knot; whether there was anything."""
+        knot, residual = self._knots[-1], self._window.residual(0)
+        weights = np.concatenate([knot.configuration_weight, knot.velocity_weight])
+        square = weights * residual**2
+        kept = weights.copy()
+        for group in self._groups:
+            if group.limit and square[group.rows].sum() > group.limit:
+                kept[group.rows] = 0.0
+                self.rejected[group.sensor] = self.rejected.get(group.sensor, 0) + len(group.rows)
+        if np.array_equal(kept, weights):
+            return False
+        nv = self.robot.model.nv
+        knot.configuration_weight, knot.velocity_weight = kept[:nv], kept[nv:]
+        self._window.set_measurement(0, knot)
+        return True
+
+    def _sums(self, age: int) -> Array:
+        """Count, chi-square and sum of squared residuals of every sensor at one knot, shape (3, sensors)."""
+        knot, residual = self._knots[-1 - age], self._window.residual(age)
+        weights = np.concatenate([knot.configuration_weight, knot.velocity_weight])
+        square = residual**2
+        used = (weights > 0.0).astype(float)
+        parts = (used, weights * square, used * square)
+        return np.array(
+            [np.bincount(self._sensor_of_row, part, len(UNITS) + 1)[: len(UNITS)] for part in parts]
+        )
+
+    def _links(self, theta: Array, covariance: Array) -> dict[str, LinkEstimate]:
+        links = {}
+        for i, link in enumerate(self.config.links):
+            block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
+            links[link] = LinkEstimate(
+                nominal=body_inertia(self._nominal[i]),
+                estimate=body_inertia(theta[block]),
+                std=body_inertia_std(theta[block], covariance[block, block]),
+            )
+        return links
+
+    def _certificate(self) -> Certificate:
+        report = self._report
+        assert report is not None
+        converged = report.ok and report.newton_failures == 0
+        return Certificate(
+            converged=converged,
+            reason="one update of a moving window" if converged else "a contact step did not converge",
+            iterations=self.settings.iterations + self.settings.refine_iterations,
+            cost=report.cost,
+            largest_gap=report.largest_gap,
+            gradient=float("nan"),
+            relative_cost_change=float("nan"),
+            stages=(),
+        )
+
+
+def _groups(robot: Robot, config: EstimatorConfig) -> list[_Group]:
+    """What is judged together, by the gates of `outliers`."""
+    nv, gates = robot.model.nv, config.outliers
+
+    def group(sensor: str, rows: range, sigmas: float) -> _Group:
+        limit = float(chi2.isf(2.0 * norm.sf(sigmas), len(rows))) if sigmas else 0.0
+        return _Group(sensor, np.array(rows), limit)
+
+    joints = [range(row, row + 1) for row in range(BASE_NV, nv)]
+    rates = [range(nv + row, nv + row + 1) for row in range(BASE_NV, nv)]
+    return [
+        group("mocap position", range(3), gates.mocap),
+        group("mocap orientation", range(3, 6), gates.mocap),
+        group("gyroscope", range(nv + 3, nv + 6), gates.gyroscope),
+        *(group("joint position", row, gates.joint_position) for row in joints),
+        *(group("joint velocity", row, gates.joint_velocity) for row in rates),
+    ]
