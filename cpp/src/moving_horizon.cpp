@@ -72,9 +72,9 @@ void MovingHorizon::reset(const VectorXd& mean, const MatrixXd& information, con
 void MovingHorizon::append(const KnotMeasurement& y) {
   check(steps_ >= 0, "append before reset");
   check(y.torque.size() == nv_ - 6 && y.control_weight.size() == nu(), "torque or control weight");
-  check(y.control_weight.minCoeff() > 0.0, "control weight not positive");
-  check(y.configuration.size() == nq_ && y.configuration.allFinite() && y.velocity.allFinite(),
-        "measurement");
+  check(y.torque.allFinite() && y.control_weight.allFinite() && y.control_weight.minCoeff() > 0.0,
+        "the torque is not finite or a control weight not positive");
+  checkSensors(y);
   if (steps_ == horizon()) marginalise();
   Knot& last = knot(steps_);
   last.y.torque = y.torque;
