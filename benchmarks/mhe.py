@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How accurate and how fast live estimation is: simulated logs with ground truth, sample by sample.
+
+    python benchmarks/mhe.py LOGDIR [--logs NAME ...] [--seeds 0-2] [--set KEY=VALUE ...] [--json FILE]
+
+Samples are pushed into `LiveEstimator` in the order of their stamps. Time is processor time of one thread:
+of the whole update, and of its part in the core (iterations and standard deviations).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accuracy import LOGS, MOCAP_RATE, progress_bar, seed_range
+from child import run_single_threaded
+from report import Results, Target, add_output_options, finish, stdout_console
+from simulation_logs import SimulationLog, load_log, noisy_recording, truth_at
+
+from prime_ros.config import load_estimator_config
+from prime_ros.estimation import window
+from prime_ros.estimation.estimate import Estimate
+from prime_ros.estimation.live import LiveEstimate, LiveEstimator
+from prime_ros.measurements import Recording
+from prime_ros.robot import load_robot
+
+STARTED = 100  # knots after which forces are judged
+END = 20  # knots that are left out at the end, where the truth lacks its window
+
+
+@dataclass(frozen=True)
+class Run:
+    """One log with the noise of one seed."""
+
+    figures: dict[str, float]
+    update_seconds: list[float]
+    core_seconds: list[float]
+
+
+def main() -> int:
+    """Run, print, compare."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="folder with the simulated logs (.npz)")
+    parser.add_argument("--logs", nargs="+", choices=LOGS, default=list(LOGS), help="default: all")
+    parser.add_argument("--seeds", type=seed_range, default=seed_range("0-2"), help="FIRST-LAST or A,B,...")
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
+    add_output_options(parser)
+    options = parser.parse_args()
+    targets: list[Target] = []
+    details: dict[str, Any] = {}
+    with progress_bar() as bar:
+        task = bar.add_task("", total=len(options.logs) * len(options.seeds))
+        for name in options.logs:
+            runs = []
+            for seed in options.seeds:
+                path = options.folder / f"{name}.npz"
+                runs.append(run_single_threaded(run, path, seed, options.overrides))
+                bar.update(task, advance=1, description=name)
+            targets += targets_of(name, runs)
+            details[name] = [each.figures for each in runs]
+    settings = {
+        "logs": options.logs,
+        "seeds": options.seeds,
+        "overrides": options.overrides,
+        "mocap_rate": MOCAP_RATE,
+    }
+    return finish(Results(settings, {}, targets, {"runs": details}), options, stdout_console())
+
+
+def targets_of(name: str, runs: list[Run]) -> list[Target]:
+    """Limits, on the worst seed; times over all updates of all seeds."""
+    stiff = name.endswith("stiff")
+
+    def worst(key: str) -> float:
+        return max(each.figures[key] for each in runs)
+
+    def least(key: str) -> float:
+        return min(each.figures[key] for each in runs)
+
+    core = 1e3 * np.concatenate([each.core_seconds for each in runs])
+    update = 1e3 * np.concatenate([each.update_seconds for each in runs])
+    newest, lagged = (4.0, 4.0) if stiff else (2.8, 2.4)
+    return [
+        Target(name, "force of the worst foot, newest", worst("force_newest"), "N", highest=newest),
+        Target(name, "force of the worst foot, lagged", worst("force_lagged"), "N", highest=lagged),
+        Target(name, "contact agreement, newest", least("contact_newest"), "-", lowest=0.985),
+        Target(name, "mass error after 1 s", worst("mass_1s"), "kg", highest=0.1),
+        Target(name, "mass error at the end", worst("mass_end"), "kg", highest=0.05),
+        Target(name, "claimed std of the force over its error", least("claimed_least"), "-", lowest=0.5),
+        Target(name, "claimed std of the force over its error", worst("claimed_most"), "-", highest=2.0),
+        Target(name, "updates missed", worst("missed"), "-", highest=0.0),
+        Target(name, "core per knot, median", float(np.median(core)), "ms", highest=1.5),
+        Target(name, "core per knot, 99 %", float(np.percentile(core, 99)), "ms", highest=2.5),
+        Target(name, "update per knot, median", float(np.median(update)), "ms", highest=5.0),
+    ]
+
+
+def run(path: Path, seed: int, overrides: list[str]) -> Run:
+    """Estimate one log live."""
+    log, robot = load_log(path), load_robot("go2")
+    config = load_estimator_config("mhe", overrides)
+    recording = noisy_recording(log, seed, mocap_rate=MOCAP_RATE)
+    core_seconds: list[float] = []
+    time_the_core(core_seconds)
+    estimator, found, update_seconds = LiveEstimator(robot, config), [], []
+    for estimate, seconds in updates(estimator, recording):
+        found.append(estimate)
+        update_seconds.append(seconds)
+    figures = accuracy(found, log, robot.contact_names, config.contact_threshold)
+    span = (found[-1].newest.stamp_ns[0] - found[0].newest.stamp_ns[0]) / 1e9
+    figures["missed"] = round(span / config.dt) + 1 - len(found)
+    return Run(figures, update_seconds, core_seconds)
+
+
+def updates(estimator: LiveEstimator, recording: Recording) -> Iterator[tuple[LiveEstimate, float]]:
+    """Push all samples in the order of their stamps; every estimate, and the time of its update [s]."""
+    joints, imu, mocap = recording.joints, recording.imu, recording.mocap
+    assert imu is not None
+    streams = (joints.stamp_ns, imu.stamp_ns, mocap.stamp_ns)
+    order = np.concatenate([np.full(len(stamps), i) for i, stamps in enumerate(streams)])
+    index = np.concatenate([np.arange(len(stamps)) for stamps in streams])
+    for place in np.lexsort([order, np.concatenate(streams)]):
+        i, stream = int(index[place]), int(order[place])
+        stamp_ns = int(streams[stream][i])
+        if stream == 1:
+            estimator.push_imu(stamp_ns, imu.angular_velocity[i], imu.linear_acceleration[i])
+        elif stream == 2:
+            estimator.push_mocap(stamp_ns, mocap.position[i], mocap.quat_xyzw[i])
+        else:
+            sample = (joints.position[i], joints.velocity[i], joints.torque[i])
+            estimator.push_joints(stamp_ns, joints.names, *sample)
+            begin = time.thread_time()
+            found = estimator.update()
+            if found is not None:
+                yield found, time.thread_time() - begin
+
+
+def time_the_core(seconds: list[float]) -> None:
+    """Have the window note the processor time of its calls into the core, one entry per knot [s]."""
+    core = window._core.MovingHorizon
+
+    class Timed(core):  # type: ignore[misc, valid-type]
+        """The window of the core with a clock."""
+
+        def append(self, knot: Any) -> None:
+            begin = time.thread_time()
+            core.append(self, knot)
+            seconds.append(time.thread_time() - begin)
+
+        def iterate(self, iterations: int) -> Any:
+            return self._timed(core.iterate, iterations)
+
+        def refine(self, steps: int, iterations: int) -> Any:
+            return self._timed(core.refine, steps, iterations)
+
+        def estimate(self, age: int) -> Any:
+            return self._timed(core.estimate, age)
+
+        def _timed(self, call: Any, *arguments: int) -> Any:
+            begin = time.thread_time()
+            result = call(self, *arguments)
+            seconds[-1] += time.thread_time() - begin
+            return result
+
+    window._core = _Replaced(window._core, Timed)  # type: ignore[assignment]
+
+
+class _Replaced:
+    """The core with another class for the window."""
+
+    def __init__(self, core: Any, moving_horizon: Any) -> None:
+        self._core, self.MovingHorizon = core, moving_horizon
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._core, name)
+
+
+def accuracy(
+    found: list[LiveEstimate], log: SimulationLog, contacts: tuple[str, ...], threshold: float
+) -> dict[str, float]:
+    """Errors against the truth of the log."""
+    order = [log.contact_names.index(name) for name in contacts]
+    figures: dict[str, float] = {}
+    ratios: list[float] = []
+    lagged = [each.lagged for each in found if each.lagged is not None]
+    for key, estimates in (("newest", [each.newest for each in found]), ("lagged", lagged)):
+        judged = estimates[STARTED:-END]
+        stamp_ns = np.array([each.stamp_ns[0] for each in judged])
+        true = truth_at(log, stamp_ns, judged[0].dt)["contact_force_W"][:, order]
+        force = np.array([each.contact_force_W[0] for each in judged])
+        std = np.array([each.std["contact_force_W"][0] for each in judged])
+        figures[f"force_{key}"] = float(np.sqrt(((force - true) ** 2).sum(axis=-1).mean(axis=0)).max())
+        touching = (force[..., 2] > threshold) == (true[..., 2] > threshold)
+        figures[f"contact_{key}"] = float(touching.mean())
+        claimed = np.sqrt((std**2).mean(axis=(0, 1)))
+        ratios += list(claimed / np.sqrt(((force - true) ** 2).mean(axis=(0, 1))))
+    figures["claimed_least"], figures["claimed_most"] = float(min(ratios)), float(max(ratios))
+    return figures | mass_errors([each.newest for each in found], log.truth["true"]["mass"])
+
+
+def mass_errors(estimates: list[Estimate], true: float) -> dict[str, float]:
+    """Of the base, after a second and at the end [kg]."""
+    start = estimates[0].stamp_ns[0]
+    after = next(each for each in estimates if each.stamp_ns[0] >= start + 1_000_000_000)
+    return {
+        "mass_1s": abs(after.links["base"].estimate.mass - true),
+        "mass_end": abs(estimates[-1].links["base"].estimate.mass - true),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
