@@ -85,8 +85,8 @@ def _refusals() -> Iterator[None]:
         if not str(error).startswith("GaussNewton: "):
             raise
         raise MeasurementError(
-            f"the estimation cannot start ({error}), expected measurements that a motion of the robot can have"
-            " and standard deviations of a usual size; look for wrong units and outliers with"
+            f"the estimation cannot start ({error}), expected measurements that a robot can have and standard"
+            " deviations of a usual size; look for wrong units and outliers with"
             " prime info INPUT --robot ROBOT, and at the settings"
         ) from error
 

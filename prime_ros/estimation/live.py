@@ -221,6 +221,7 @@ class LiveEstimator:
             if buffer.jumped:
                 buffer.follow_jump()
         if self._knot_ns is not None and self._intake.contradicted_s > self._config.horizon.reset_after:
+            self._intake.distrust_poses()
             self.reset("motion capture contradicts the estimate: its origin moved, or the estimate is lost")
 
     def _start(self) -> bool:

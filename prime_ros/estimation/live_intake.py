@@ -136,6 +136,11 @@ class Intake:
         """Poses agree again, or there is no estimate to contradict."""
         self._contradicted_since_ns, self.contradicted_s = None, 0.0
 
+    def distrust_poses(self) -> None:
+        """Forget the poses that those of now contradict."""
+        self.buffers.mocap.clear()
+        self._accepted_ns = None
+
     def missing(self) -> str:
         """What an estimate still waits for."""
         lacking = [name for name in ("joints", "mocap") if not len(self.buffers_by_name[name])]

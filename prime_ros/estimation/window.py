@@ -22,6 +22,7 @@ from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
+WARM_UP, WARM_UP_ITERATIONS = 3, 3  # windows after the start in which what leaves is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
 UNITS = {
     "mocap position": "m",
@@ -77,6 +78,7 @@ class WindowEstimator:
         for group in self._groups:
             self._sensor_of_row[group.rows] = list(UNITS).index(group.sensor)
         self._report: _core.WindowReport | None = None
+        self._knots_since_start = 0
         self._knots: deque[_core.KnotMeasurement] = deque(maxlen=config.horizon.steps + 1)
 
     @property
@@ -96,6 +98,7 @@ class WindowEstimator:
         mean = start.copy()
         mean[-1] = self.config.ground_height.initial
         self._window.reset(mean, np.diag(self._prior_std**-2.0), knot, start)
+        self._knots_since_start = 0
         for memory in (self._torque, self._stamps, self._squares, self._knots):
             memory.clear()
         self._remember(m, knot)
@@ -203,10 +206,13 @@ class WindowEstimator:
     def _remember(self, m: KnotMeasurements, knot: _core.KnotMeasurement) -> None:
         self._torque.append(np.nan_to_num(m.joint_torque[0]))
         self._stamps.append(int(m.stamp_ns[0]))
+        self._knots_since_start += 1
         self._knots.append(knot)
 
     def _iterate(self) -> bool:
-        self._report = self._window.iterate(self.settings.iterations)
+        warm = self._knots_since_start < WARM_UP * self.config.horizon.steps
+        iterations = self.settings.iterations
+        self._report = self._window.iterate(max(iterations, WARM_UP_ITERATIONS) if warm else iterations)
         if self._report.ok and self.settings.refine_iterations:
             self._report = self._window.refine(
                 self.config.horizon.refine_steps, self.settings.refine_iterations
