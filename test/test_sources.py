@@ -236,3 +236,8 @@ def test_the_bundled_recording_can_be_made_again():
 
     again = make_go2_recording.make_recording(load_log(LOGS / "go2_payload_3kg.npz"), duration=10.0)
     assert_same(load(BAG), again)
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(SourceError, match="cannot be looked up: File name too long"):
+        load("x" * 5000)

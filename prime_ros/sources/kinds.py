@@ -18,7 +18,11 @@ def kind_of(path: Path) -> Literal["bag", "table"]:
     Raises:
         SourceError: If there is no such path, or it is neither.
     """
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:  # a name that no file can have, a folder that nobody may enter
+        raise SourceError(f"{str(path)[:200]}: cannot be looked up: {error.strerror}") from error
+    if not exists:
         raise SourceError(f"{path}: no such file or folder")
     if path.is_file() and path.suffix in TABLE_FILES:
         return "table"
