@@ -12,7 +12,8 @@ from simulation_logs import Floats
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig, load_estimator_config
-from prime_ros.estimation.full_information import solve_gauss_newton
+from prime_ros.estimation.gate import Gate
+from prime_ros.estimation.gauss_newton import solve_gauss_newton
 from prime_ros.estimation.problem import Problem, build_problem
 from prime_ros.measurements import KnotMeasurements, Recording, align
 from prime_ros.robot import Robot, load_robot
@@ -85,9 +86,9 @@ def solved_problem(knots: int) -> Solved:
     """
     measurements, config = measurements_of(knots)
     problem = build_problem(measurements, robot(), config)
-    solver = _core.GaussNewton(problem.step, list(problem.knots), problem.prior, problem.prior_information)
+    solver = _core.GaussNewton(problem.step, problem.knots, problem.prior, problem.prior_information)
     solver.set_trajectory(problem.states, problem.controls)
-    certificate = solve_gauss_newton(solver, config, lambda _: None)
+    certificate = solve_gauss_newton(solver, Gate(problem.knots, config), config, lambda _: None)
     if not certificate.converged:
         raise RuntimeError(f"{knots} knots: {certificate.reason}")
     states, controls = np.array(solver.states), np.array(solver.controls)

@@ -287,6 +287,12 @@ class Posterior:
     def control_leverage(self) -> Array:
         """The same for the zero-mean prior of the controls, (nu,) [-]."""
     @property
+    def arrival_hessian(self) -> Array:
+        """Of what came before the arrival knot, about its state, (ndx, ndx); empty without one."""
+    @property
+    def arrival_gradient(self) -> Array:
+        """(ndx,)"""
+    @property
     def expected(self) -> float:
         """Decrease of the cost that another Gauss-Newton step promises [-]."""
     @property
@@ -333,15 +339,15 @@ class GaussNewton:
     def gaps(self) -> Array:
         """Largest defect of each step, (K,)."""
     def set_weights(self, configuration: Array, velocity: Array, control: Array) -> None:
-        """Replace the weights of the knots, (nv, K + 1), (nv, K + 1) and (nu, K + 1); the trajectory stays."""
+        """Replace all weights, (nv, K + 1), (nv, K + 1) and (nu, K + 1); the trajectory stays."""
     def set_kappa(self, kappa: float) -> None:
         """Change the smoothing of the step; the trajectory stays."""
     def evaluate(self) -> IterationReport:
         """Judge the current trajectory without changing it: cost, gap and Newton counts."""
     def iterate(self) -> IterationReport:
         """One iteration; the trajectory changes only if a step is accepted."""
-    def posterior(self) -> Posterior:
-        """Posterior at the current trajectory."""
+    def posterior(self, arrival_knot: int = -1) -> Posterior:
+        """Posterior at the current trajectory; if asked for, the cost to arrive at a knot as well."""
     def residuals(self) -> Array:
         """Unweighted residuals, prediction minus measurement, of (q, v) at every knot, (2 nv, K + 1)."""
 
@@ -411,7 +417,7 @@ class MovingHorizon:
     def append(self, knot: KnotMeasurement) -> None:
         """Add the next knot; its torque and control weight are of the step that leads to it."""
     def set_measurement(self, age: int, knot: KnotMeasurement) -> None:
-        """Replace what the sensors say of the knot of an age (0: newest), but for torque and control weight."""
+        """Replace what the sensors say of the knot of an age (0: newest), torque and its weight apart."""
     def set_horizon(self, horizon: int) -> None:
         """Largest number of steps from now on, at most that of the construction."""
     def iterate(self, iterations: int) -> WindowReport:

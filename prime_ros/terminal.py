@@ -81,10 +81,11 @@ def progress_bar(activity: Activity) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task("preparing", total=None)
 
         def show(progress: Progress) -> None:
-            where = f"stage {progress.stage} of {progress.stages}, iteration {progress.iteration}"
+            piece = f"piece {progress.piece} of {progress.pieces}, " if progress.pieces > 1 else ""
+            where = f"{piece}stage {progress.stage} of {progress.stages}, iteration {progress.iteration}"
             activity.now = f"solve, {where}"
             numbers = f"kappa {progress.kappa:g}  cost {progress.cost:.6g}  gap {progress.largest_gap:.1e}"
-            done, total = progress.stage - 1, progress.stages
-            bar.update(task, description=f"{where}  {numbers}", completed=done, total=total)
+            done = progress.piece - 1 + (progress.stage - 1) / progress.stages
+            bar.update(task, description=f"{where}  {numbers}", completed=done, total=progress.pieces)
 
         yield show

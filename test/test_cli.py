@@ -19,6 +19,7 @@ import prime_ros.sources
 from prime_ros import __version__
 from prime_ros.cli import app
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.estimation.progress import Progress
 from prime_ros.measurements.knots import AlignmentDiagnostics
 from prime_ros.outputs.write import RESULTS
 from prime_ros.sources import SourceOptions, Topics
@@ -149,7 +150,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
         def solve(measurements: Any, robot: Any, config: Any, progress: Any = None) -> Estimate:
             asked.update(robot=robot, config=config)
-            progress(SimpleNamespace(stage=2, stages=3, kappa=100.0, iteration=7, cost=5.0, largest_gap=1e-3))
+            progress(Progress(2, 3, kappa=100.0, iteration=7, cost=5.0, largest_gap=1e-3, piece=4, pieces=9))
             return estimation()
 
         aligned = SimpleNamespace(diagnostics=AlignmentDiagnostics({}, {}))
@@ -188,7 +189,7 @@ def test_an_interrupted_solve_says_where_and_keeps_the_old_results(run: Any, tmp
     before = (tmp_path / "out" / "estimate.npz").read_bytes()
     result, _ = run(interrupted)
     assert result.exit_code == 130
-    assert "interrupted during solve, stage 2 of 3, iteration 7" in result.output
+    assert "interrupted during solve, piece 4 of 9, stage 2 of 3, iteration 7" in result.output
     assert (tmp_path / "out" / "estimate.npz").read_bytes() == before
 
 

@@ -20,8 +20,9 @@ from prime_ros.config import EstimatorConfig
 from prime_ros.estimation import reference
 from prime_ros.estimation.contact import ContactStep, NewtonOptions, SmoothedCone, StepInput
 from prime_ros.estimation.estimate import Certificate, Estimate
-from prime_ros.estimation.full_information import Progress, solve, solve_gauss_newton
+from prime_ros.estimation.full_information import Progress, solve
 from prime_ros.estimation.gate import Gate
+from prime_ros.estimation.gauss_newton import solve_gauss_newton
 from prime_ros.estimation.problem import build_problem, contact_step
 from prime_ros.exceptions import RobotError
 from prime_ros.measurements import KnotMeasurements

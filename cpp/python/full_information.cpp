@@ -38,9 +38,9 @@ IterationReport iterate(GaussNewton& solver) {
   return solver.iterate();
 }
 
-Posterior posterior(GaussNewton& solver) {
+Posterior posterior(GaussNewton& solver, int arrival_knot) {
   Unlocked unlocked;
-  return solver.posterior();
+  return solver.posterior(arrival_knot);
 }
 
 void exposeMeasurement() {
@@ -93,6 +93,8 @@ void exposeReports() {
       .add_property("configuration_leverage", copied(&P::configuration_leverage))
       .add_property("velocity_leverage", copied(&P::velocity_leverage))
       .add_property("control_leverage", copied(&P::control_leverage))
+      .add_property("arrival_hessian", copied(&P::arrival_hessian))
+      .add_property("arrival_gradient", copied(&P::arrival_gradient))
       .def_readonly("expected", &P::expected)
       .def_readonly("ok", &P::ok);
 }
@@ -123,7 +125,7 @@ void exposeFullInformation() {
       .def(
           "evaluate", +[](GaussNewton& solver) { return solver.evaluate(); })
       .def("iterate", &iterate)
-      .def("posterior", &posterior)
+      .def("posterior", &posterior, (bp::arg("arrival_knot") = -1))
       .def("residuals", &GaussNewton::residuals);
 }
 

@@ -26,7 +26,7 @@ Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
 
 }  // namespace
 
-Posterior GaussNewton::posterior() {
+Posterior GaussNewton::posterior(int arrival_knot) {
   const int K = steps(), nimpulse = 3 * problem_.step->ncontacts();
   Posterior out = unknown(nv_, ntheta_, nu(), nimpulse, K);
   evaluate();
@@ -39,6 +39,12 @@ Posterior GaussNewton::posterior() {
   MatrixXd hat = MatrixXd::Zero(2 * nv_ + nu(), K + 1);  // leverages of every knot
   bool ok = true;
   const auto status = sweep.visit_covariances([&](const sweeps::Sweep& part, sweeps::Segment segment) {
+    if (segment.first <= arrival_knot && arrival_knot <= segment.last) {
+      out.arrival_hessian.resize(ndx_, ndx_);
+      out.arrival_gradient.resize(ndx_);
+      part.arrival(arrival_knot - segment.first, false, out.arrival_hessian.data(),
+                   out.arrival_gradient.data());
+    }
     const int end = segment.last == K ? K : segment.last - 1;  // a knot between segments belongs to the later
 #pragma omp parallel for num_threads(threads_) schedule(static) reduction(&& : ok)
     for (int k = segment.first; k <= end; ++k) {

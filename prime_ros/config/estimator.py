@@ -144,6 +144,9 @@ class SolverConfig(Section):
     threads: StrictInt = Field(0, ge=0, le=1024)
     """Number of threads; 0: as many as there are cores."""
 
+    piece: Seconds = Field(20.0, ge=0)
+    """A longer recording is solved in pieces of this length, one after another; 0: always as a whole [s]."""
+
 
 class HorizonConfig(Section):
     """The window of the moving-horizon estimator."""
@@ -152,7 +155,7 @@ class HorizonConfig(Section):
     """Steps in the window [-]."""
 
     lag: StrictInt = Field(5, ge=2)
-    """Steps by which the lagged estimate is older than the newest sample: smoother, at the price of delay [-]."""
+    """Steps by which the lagged estimate is older than the newest sample; it is smoother [-]."""
 
     iterations: StrictInt = Field(1, ge=1)
     """Gauss-Newton iterations over the window per update [-]."""

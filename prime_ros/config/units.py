@@ -28,7 +28,7 @@ UNITS: dict[str, dict[str, float]] = {
     "Nm s/rad": {"Nm s/rad": 1.0},
 }
 
-#: What no quantity exceeds, so that squares and, of times, integer nanoseconds can be held. A century is 3e9 s.
+#: What no quantity exceeds: squares stay finite, and times fit integer nanoseconds (a century is 3e9 s).
 LARGEST = {unit: 4e9 if unit == "s" else 1e12 for unit in UNITS}
 
 

@@ -16,7 +16,7 @@ from prime_ros.estimation.estimate import Certificate, Direction, Estimate, Link
 from prime_ros.estimation.gate import Gate
 from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
 from prime_ros.estimation.observability import directions
-from prime_ros.estimation.problem import BASE_NV, Problem
+from prime_ros.estimation.problem import BASE_NV, Problem, prior_std
 from prime_ros.estimation.progress import Progress
 from prime_ros.estimation.sensors import sensor_channels
 from prime_ros.measurements.knots import KnotMeasurements
@@ -89,7 +89,7 @@ def to_estimate(
             name: each.residuals(measurements.stamp_ns) for name, each in channels.items() if each.measured
         },
         history=solution.history,
-        directions=link_directions(solution),
+        directions=link_directions(solution, robot, config),
     )
 
 
@@ -119,18 +119,14 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
-def link_directions(solution: Solution) -> tuple[Direction, ...]:
+def link_directions(solution: Solution, robot: Robot, config: EstimatorConfig) -> tuple[Direction, ...]:
     """What the recording told about the inertia of every identified link."""
-    information, covariance = (
-        solution.problem.prior_information,
-        solution.posterior.theta_covariance,
-    )
-    start = len(information) - len(covariance)
-    prior_std = np.diag(information)[start:] ** -0.5
+    covariance = solution.posterior.theta_covariance
+    std = prior_std(robot, config)[-len(covariance) :]
     found: list[Direction] = []
     for i, link in enumerate(solution.problem.links):
         block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
-        found += directions(link, prior_std[block], covariance[block, block])
+        found += directions(link, std[block], covariance[block, block])
     return tuple(sorted(found, key=lambda direction: direction.learned))
 
 

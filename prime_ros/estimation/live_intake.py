@@ -191,7 +191,7 @@ class Intake:
         if not (np.isfinite(position).all() and np.isfinite(quat).all()):
             return "not finite"
         if abs(np.linalg.norm(quat) - 1.0) > UNIT:
-            return "lost (zeros)"
+            return "lost (zeros or no unit quaternion)"
         if np.abs(position).max() > MAX_DISTANCE:
             return "out of range"
         pose = np.concatenate([position, quat])

@@ -23,6 +23,10 @@ class Progress:
     """Negative log-posterior, up to a constant [-]."""
     largest_gap: float
     """Largest defect of the dynamics [m, rad, m/s, rad/s]."""
+    piece: int = 1
+    """Piece of a long recording, counted from 1."""
+    pieces: int = 1
+    """Number of pieces."""
 
 
 Report = Callable[[Progress], None]

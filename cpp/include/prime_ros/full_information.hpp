@@ -48,6 +48,8 @@ struct Posterior {
       configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
   VectorXd velocity_leverage;  ///< size nv
   VectorXd control_leverage;   ///< of the zero-mean prior of the controls, size nu
+  MatrixXd arrival_hessian;    ///< of what came before the arrival knot, about its state; ndx x ndx
+  VectorXd arrival_gradient;   ///< size ndx
   double expected = 0.0;       ///< decrease of the cost that another Gauss-Newton step promises
   bool ok = false;             ///< false if the information was singular: entries are then NaN
 };
@@ -92,7 +94,9 @@ class GaussNewton {
 
   /// One iteration from the current trajectory, which changes only if a step is accepted.
   IterationReport iterate();
-  Posterior posterior();
+  /// @param arrival_knot  knot whose cost to arrive (its own measurement left out) is asked for as well; -1:
+  /// none.
+  Posterior posterior(int arrival_knot = -1);
 
   /// Unweighted measurement residuals (q part, v part) of every knot, 2 nv x (K + 1).
   MatrixXd residuals() const;
