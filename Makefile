@@ -16,7 +16,7 @@ took = echo "$@: took $$(( $$(date +%s) - $(started) )) s"
 sources := $(shell find cpp msg prime_ros config launch cmake scripts -type f \
              -not -name '*.py[co]' -not -name '*.so' 2>/dev/null) CMakeLists.txt package.xml setup.py LICENSE
 
-.PHONY: help demo test lint colcon clean
+.PHONY: help demo test lint docs colcon clean
 .DELETE_ON_ERROR:
 
 help:  ## This list
@@ -26,7 +26,7 @@ demo: $(VENV)/.installed  ## Set up .venv and estimate the payload on the back o
 	$(BIN)/prime solve $(DEMO) --robot go2 --out results/demo
 	@$(took)
 
-test: lint  ## Set up .venv, then run linters, type checker and tests
+test: lint $(VENV)/.docs-tools  ## Set up .venv, then run linters, type checker and tests
 	$(BIN)/pytest
 	@$(took)
 
@@ -35,6 +35,10 @@ lint: $(VENV)/.installed $(VENV)/.tools  ## Check style, types and formatting on
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	find cpp -name '*.[ch]pp' -exec $(BIN)/clang-format --dry-run -Werror {} +
+
+docs: $(VENV)/.installed $(VENV)/.docs-tools  ## Build the documentation in build/docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet docs build/docs
+	@echo build/docs/index.html
 
 colcon: $(VENV)/.build-tools  ## Build with colcon in build/colcon and import the result
 	$(PIP) install -c constraints.txt colcon-common-extensions
@@ -48,7 +52,7 @@ colcon: $(VENV)/.build-tools  ## Build with colcon in build/colcon and import th
 clean:  ## Remove .venv, build folders and results
 	rm -rf $(VENV) build results .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# Lists of pyproject.toml, as pip reads them: the build requirements, and the tools of the extra `test`.
+# Lists of pyproject.toml, as pip reads them: the build requirements, and the extras `test` and `docs`.
 define read_pyproject
 import sys
 from importlib import import_module
@@ -72,6 +76,11 @@ $(VENV)/.build-tools: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
 	$(BIN)/python -c "$$read_pyproject" test > $(VENV)/test-requirements.txt
 	$(PIP) install -c constraints.txt -r $(VENV)/test-requirements.txt
+	@touch $@
+
+$(VENV)/.docs-tools: $(VENV)/.created pyproject.toml constraints.txt
+	$(BIN)/python -c "$$read_pyproject" docs > $(VENV)/docs-requirements.txt
+	$(PIP) install -c constraints.txt -r $(VENV)/docs-requirements.txt
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.build-tools $(sources)

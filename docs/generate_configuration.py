@@ -95,7 +95,7 @@ def _type(field: FieldInfo) -> str:
     limits = [
         f"{sign} {limit:g}"
         for item in field.metadata
-        for sign, name in ((">", "gt"), (">=", "ge"))
+        for sign, name in ((">", "gt"), (">=", "ge"), ("<=", "le"))
         if (limit := getattr(item, name, None)) is not None
     ]
     return " ".join([_type_name(field.annotation), *limits])

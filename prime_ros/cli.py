@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prime_ros import __version__
+from prime_ros.simulation.command import simulate
 from prime_ros.terminal import EXIT_BAD_INPUT, Activity, progress_bar, reported_errors
 
 if TYPE_CHECKING:
@@ -226,6 +227,9 @@ def info(
         usable = _inspect(reading, robot, urdf, config, set_ or [], as_json)
     if not usable:
         raise typer.Exit(EXIT_BAD_INPUT)
+
+
+app.command()(simulate)
 
 
 @dataclass(frozen=True)

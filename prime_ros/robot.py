@@ -139,7 +139,7 @@ class Robot:
 
         Raises:
             RobotError: If the model file cannot be found or used, or lacks a joint or frame that is
-            configured.
+                configured.
         """
         path = find_model_file(config.model if urdf is None else urdf)
         model = read_model(path)

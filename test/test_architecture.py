@@ -29,10 +29,10 @@ LAYERS = {
     "outputs": 6,
     "inspection": 7,
     "terminal": 7,
-    "inspection": 7,
-    "simulation": 6,
-    "cli": 8,
-    "nodes": 8,
+    "viewing": 7,
+    "simulation": 8,
+    "cli": 9,
+    "nodes": 9,
 }
 ROS_PARTS = ("nodes", "msg")  # the only ones that may import ROS
 ROS_MODULE = re.compile(

@@ -244,6 +244,14 @@ def test_what_is_wrong_is_named(case: str) -> None:
     assert not missing, str(found[0])
 
 
+def test_degrees_per_second_are_seen_even_where_the_robot_hardly_turns() -> None:
+    walking = scaled_imu(bundled().cropped(4.0, 1.5), rate=DEGREES)
+    (finding,) = worth_saying(checked(walking))
+    assert (finding.check, finding.severity) == ("imu-units", "error")
+    assert "over 8 times as fast" in str(finding)
+    assert "divide by 57.3" in str(finding)
+
+
 def test_errors_are_raised_together_one_per_line() -> None:
     whole = times(-1.0, "velocity", column=4)(read_as([3, 0, 1, 2])(bundled()))
     with pytest.raises(MeasurementError) as raised:
@@ -490,7 +498,7 @@ def test_motion_capture_that_jumps_all_the_time_is_refused() -> None:
 def test_zeros_are_masked_and_counted() -> None:
     whole, gone = lost(bundled(), 4.0, 0.5)
     prepared = checked(whole)
-    assert dict(prepared.counts["mocap"].left_out()) == {"lost (zeros)": gone.sum()}
+    assert dict(prepared.counts["mocap"].left_out()) == {"lost (zeros or no unit quaternion)": gone.sum()}
     assert gone.sum() == 50
 
 

@@ -8,6 +8,8 @@ import inspect
 import io
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,14 @@ from prime_ros.sources.tables import STREAMS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-ROBOT_PAGE = ROOT / "docs" / "adding_a_robot.md"
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCS = ROOT / "docs"
+ROBOT_PAGE = DOCS / "adding_a_robot.md"
+API_PAGE = DOCS / "api.md"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 STUB = ROOT / "prime_ros" / "_core.pyi"
 
 RUNNABLE = re.compile(r"^<!-- runnable -->\n```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"\s*prints\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -62,15 +67,27 @@ def test_configuration_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_readme_commands_parse() -> None:
-    solve = typer.main.get_command(app).commands["solve"]  # type: ignore[attr-defined]
-    lines = [line for block in snippets(README, "sh") for line in block.splitlines()]
-    assert lines
-    for line in lines:
-        program, command, *arguments = shlex.split(line)
-        assert (program, command) == ("prime", "solve")
-        options = solve.make_context("solve", arguments).params
-        assert (ROOT / options["recording"]).exists()
+def prime_commands(page: Path) -> list[list[str]]:
+    """Arguments of every `prime` that a page shows in a block of shell commands."""
+    blocks = SHELL.findall(page.read_text())
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("prime ")]
+    return [shlex.split(line.partition(" | ")[0], comments=True)[1:] for line in lines]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_parse(page: Path) -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    shown = prime_commands(page)
+    if "simulate" not in commands and any(words[0] == "simulate" for words in shown):
+        pytest.skip("there is no prime simulate yet")
+    for command, *arguments in shown:
+        commands[command].make_context(command, arguments)
+
+
+def test_readme_commands_name_what_is_there() -> None:
+    recordings = [words[1] for words in prime_commands(README) if words[1].startswith("examples/")]
+    assert recordings
+    assert not [name for name in recordings if not (ROOT / name).exists()]
 
 
 def test_readme_make_targets_exist() -> None:
@@ -104,6 +121,25 @@ def test_links_resolve(page: Path) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in {anchor_of(title) for title in HEADING.findall(target.read_text())}, link
+
+
+def test_api_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = snippets(API_PAGE, "python")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = printed(code, tmp_path, monkeypatch)
+    assert text.splitlines()[-1] == documented_output(API_PAGE, code).splitlines()[-1]
+
+
+def test_pages_are_built_without_warnings(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_parser")
+    pytest.importorskip("furo")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", ROOT / "docs", tmp_path / "site"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert {path.stem for path in (tmp_path / "site").glob("*.html")} > {
+        path.stem for path in DOCS.glob("*.md")
+    }
 
 
 def anchor_of(title: str) -> str:

@@ -114,7 +114,7 @@ def test_what_is_left_out_and_corrected_is_told(tmp_path: Path) -> None:
     found = inspected(late(lost(bundled(), 4.0, 0.5)[0], 0.03), tmp_path)
     assert found.usable
     text = words(printed(found))
-    assert "mocap: left out: 50 lost (zeros)" in text
+    assert "mocap: left out: 50 lost (zeros or no unit quaternion)" in text
     assert "base_pose: not measured at 50 of 998 knots" in text
     assert "warning clock-offset: the stamps of motion capture are late" in text
 

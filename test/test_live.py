@@ -246,7 +246,11 @@ def stray(messages: Samples) -> Samples:
 FAULTS: dict[str, tuple[Fault, str, str]] = {
     "mocap lost": (lost("mocap"), "", ""),
     "imu lost": (lost("imu"), "", ""),
-    "mocap zeros": (changed("mocap", lambda v: (0 * v[0], 0 * v[1])), "mocap", "lost (zeros)"),
+    "mocap zeros": (
+        changed("mocap", lambda v: (0 * v[0], 0 * v[1])),
+        "mocap",
+        "lost (zeros or no unit quaternion)",
+    ),
     "mocap NaN": (changed("mocap", lambda v: (np.nan * v[0], v[1])), "mocap", "not finite"),
     "mocap elsewhere": (changed("mocap", lambda v: (v[0] + 0.4, v[1])), "mocap", "jumps"),
     "mocap frozen": (frozen, "mocap", "frozen"),

@@ -10,8 +10,8 @@ import pytest
 from simulation import Array, config, go2, measure, trot
 
 from prime_ros import _core
-from prime_ros.estimation.gauss_newton import solve_gauss_newton
 from prime_ros.estimation.gate import Gate
+from prime_ros.estimation.gauss_newton import solve_gauss_newton
 from prime_ros.estimation.problem import Problem, build_problem
 
 STEPS = 30

@@ -172,6 +172,14 @@ def test_summary_of_an_estimate_that_did_not_converge_says_so_first() -> None:
     assert "Stages" in text
 
 
+def test_summary_tells_what_share_of_a_sensor_was_rejected() -> None:
+    estimate = synthetic_estimate()
+    assert "Rejected" not in summary_of(estimate)
+    gyroscope = replace(estimate.sensors["gyroscope"], count=97, rejected=3)
+    text = summary_of(replace(estimate, sensors={**estimate.sensors, "gyroscope": gyroscope}))
+    assert "Rejected because all others contradict: gyroscope 3.00%" in text
+
+
 def test_summary_copes_with_an_unused_sensor_and_no_links() -> None:
     unused = {"imu": SensorReport(0, 0.0, 0.0, float("nan"), "rad/s")}
     text = summary_of(replace(synthetic_estimate(links={}), sensors=unused))

@@ -23,7 +23,7 @@ from synthetic import assert_same_body, synthetic_estimate
 
 from prime_ros.estimation.estimate import BodyInertia, Estimate
 from prime_ros.exceptions import OutputError
-from prime_ros.outputs import bag, messages
+from prime_ros.outputs import bag, messages, topics
 from prime_ros.outputs.cdr import encode
 from prime_ros.outputs.kinematics import contact_points, joint_poses
 from prime_ros.robot import Contact, Robot, load_robot
@@ -469,11 +469,11 @@ def test_a_robot_without_fixed_links_or_urdf_has_its_bag(
 
 def test_names_of_topics_and_frames_are_valid_and_differ(go2: Robot) -> None:
     names = ("left-toe", "left toe", "2nd", "FL_hip")
-    assert bag.wrench_topics(names) == [
-        "/prime/contacts/left_toe/wrench",
-        "/prime/contacts/left_toe_/wrench",
-        "/prime/contacts/_2nd/wrench",
-        "/prime/contacts/FL_hip/wrench",
+    assert topics.wrench_topics(names) == [
+        "contacts/left_toe/wrench",
+        "contacts/left_toe_/wrench",
+        "contacts/_2nd/wrench",
+        "contacts/FL_hip/wrench",
     ]
     model = go2.model.copy()
     model.addFrame(pin.Frame("FL_foot_contact", 4, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))

@@ -215,3 +215,19 @@ def test_viewers_get_addresses_of_meshes() -> None:
     expected = urdf.replace(b"'/a b/c.stl'", b'"file:///a%20b/c.stl"')
     assert shown_urdf(urdf) == expected
     assert shown_urdf(expected) == expected
+
+
+def test_base_stands_for_the_base_link_of_any_robot(tmp_path: Path) -> None:
+    (tmp_path / "solo12.yaml").write_text(
+        "name: solo12\nmodel: example-robot-data:solo_description/robots/solo12.urdf\n"
+        "contacts: [{name: FL_FOOT}]\n"
+    )
+    solo, estimate = load_robot(tmp_path / "solo12.yaml"), synthetic_estimate()
+    assert solo.base_link == "base_link"
+    written = write_results(estimate, solo, tmp_path / "out")
+    assert "calibrated.urdf" in written.files, written.notes
+    model = pin.buildModelFromUrdf(str(tmp_path / "out" / "calibrated.urdf"), pin.JointModelFreeFlyer())
+    found = model.inertias[solo.joint_of_link("base")]
+    assert_same_body(
+        BodyInertia(found.mass, found.lever, found.inertia), estimate.links["base"].estimate, 1e-6
+    )

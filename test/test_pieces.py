@@ -60,7 +60,8 @@ def test_estimate_is_that_of_the_whole() -> None:
         if name not in ("base_quat_xyzw", "contact_probability"):  # whose std is of something else
             # An early piece does not know yet what later ones tell of ground and inertia.
             assert np.sqrt(np.mean((difference / std) ** 2)) < 0.5, name
-        np.testing.assert_allclose(np.median(estimate.std[name] / std), 1.0, atol=0.02, err_msg=name)
+        if name != "contact_probability":  # certain ones have none
+            np.testing.assert_allclose(np.median(estimate.std[name] / std), 1.0, atol=0.02, err_msg=name)
     base, expected = estimate.links["base"], whole().links["base"]
     assert abs(base.estimate.mass - expected.estimate.mass) < 0.3 * expected.std.mass
     assert base.std.mass == pytest.approx(expected.std.mass, rel=0.02)

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Callable[[Recording], Recording], str]] = {
     "an encoder NaN for 1 s": (broken_encoder, "joints: left out of 5000 samples: 500 not finite"),
     "motion capture zero for 0.5 s": (
         lambda whole: lost(whole, 4.0, 0.5)[0],
-        "mocap: left out of 1000 samples: 50 lost (zeros)",
+        "mocap: left out of 1000 samples: 50 lost (zeros or no unit quaternion)",
     ),
     "1 % of poses jump": (lambda whole: jumping(whole, 0.01, 5)[0], " jumps"),
     "duplicated stamps": (shared_stamps, "joints: left out of 5000 samples: 500 duplicate stamps"),

@@ -43,7 +43,7 @@ class StreamDiagnostics:
             "stray stamps": self.stray_stamps,
             "not finite": self.non_finite,
             "out of range": self.out_of_range,
-            "lost (zeros)": self.lost,
+            "lost (zeros or no unit quaternion)": self.lost,
             "frozen": self.frozen,
             "jumps": self.jumps,
         }

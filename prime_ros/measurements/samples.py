@@ -130,6 +130,8 @@ class Recording:
                 f"got start {start} s and duration {duration} s,"
                 f" expected 0 <= start < {length:.3f} s and duration > 0"
             )
+        if not start and duration is None:
+            return self  # with samples whose stamp lies outside: they are to be counted
         first = self.start_ns + round(start * NANOSECONDS)
         last = self.end_ns
         if duration is not None and duration < length:

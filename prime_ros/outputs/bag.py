@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,18 +27,15 @@ from rosbags.typesys.store import Typestore
 from prime_ros.config.loading import shipped_folder
 from prime_ros.estimation.estimate import Estimate
 from prime_ros.exceptions import OutputError
-from prime_ros.outputs import messages
+from prime_ros.outputs import topics
 from prime_ros.outputs.cdr import Bytes, encode
-from prime_ros.outputs.kinematics import Edge, Poses, contact_points, fixed_links, joint_poses, moving_links
-from prime_ros.outputs.markers import contact_markers
-from prime_ros.outputs.messages import FrameNames, Values
-from prime_ros.robot import FREE_BASE, Robot
+from prime_ros.outputs.kinematics import contact_points, joint_poses
+from prime_ros.outputs.messages import FrameNames, frame_names
+from prime_ros.outputs.topics import Topic
+from prime_ros.robot import Robot
 
-NAMESPACE = "/prime"
 BLOCK = 1000
 """Knots that are encoded at once; bounds the memory to some tens of MB."""
-MARKER_PERIOD = 0.02
-"""Least time from one set of markers to the next [s]: as often as a screen shows them."""
 
 # Newer ROS reads older folders, not the other way round: Humble and Iron cannot read version 9.
 _VERSION: Final = 8
@@ -55,19 +51,6 @@ _LATCHED = Qos(
     _NEVER,
     avoid_ros_namespace_conventions=False,
 )
-
-
-@dataclass(frozen=True)
-class Topic:
-    """Messages of one topic over a block of knots, or a single one."""
-
-    name: str
-    msgtype: str
-    values: Values
-    stamp_ns: np.ndarray
-    """Of each message, shape (K,) [ns]."""
-    latched: bool = False
-    """Whether those who subscribe late get the last one."""
 
 
 def write_bag(estimate: Estimate, robot: Robot, folder: Path, urdf: bytes | None = None) -> None:
@@ -90,8 +73,8 @@ def write_bag(estimate: Estimate, robot: Robot, folder: Path, urdf: bytes | None
         writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         with writer:
             connections: dict[str, Connection] = {}
-            for topics in _blocks(estimate, robot, urdf):
-                _write(writer, connections, types, topics)
+            for block in _blocks(estimate, robot, urdf):
+                _write(writer, connections, types, [topics.named(topic) for topic in block])
     except WriterError as error:
         raise OutputError(f"{folder}: cannot be written: {error}") from error
 
@@ -111,23 +94,10 @@ def typestore() -> Typestore:
     return store
 
 
-def wrench_topics(contact_names: tuple[str, ...]) -> list[str]:
-    """Topic of the wrench of each contact; what ROS does not allow in a name becomes an underscore."""
-    names: list[str] = []
-    for contact in contact_names:
-        token = re.sub(r"\W", "_", contact, flags=re.ASCII)
-        if token[:1].isdigit():
-            token = f"_{token}"
-        while token in names:
-            token += "_"
-        names.append(token)
-    return [f"{NAMESPACE}/contacts/{token}/wrench" for token in names]
-
-
-def _write(writer: Writer, connections: dict[str, Connection], types: Typestore, topics: list[Topic]) -> None:
+def _write(writer: Writer, connections: dict[str, Connection], types: Typestore, block: list[Topic]) -> None:
     """Write the messages of a block; those of one instant in the order of the topics."""
     tables: list[tuple[Connection, Bytes]] = []
-    for topic in topics:
+    for topic in block:
         if topic.name not in connections:
             connections[topic.name] = writer.add_connection(
                 topic.name,
@@ -137,101 +107,59 @@ def _write(writer: Writer, connections: dict[str, Connection], types: Typestore,
             )
         table = encode(types.fielddefs, topic.msgtype, topic.values, len(topic.stamp_ns))
         tables.append((connections[topic.name], table))
-    for stamp, which, knot in _in_order(topics):
+    for stamp, which, knot in _in_order(block):
         connection, table = tables[which]
         writer.write(connection, stamp, table[knot].data)
 
 
-def _in_order(topics: list[Topic]) -> Iterator[tuple[int, int, int]]:
+def _in_order(block: list[Topic]) -> Iterator[tuple[int, int, int]]:
     """Stamp, index of the topic and index of the message in it, by time."""
-    stamp = np.concatenate([topic.stamp_ns for topic in topics])
-    which = np.repeat(np.arange(len(topics)), [len(topic.stamp_ns) for topic in topics])
-    knot = np.concatenate([np.arange(len(topic.stamp_ns)) for topic in topics])
+    stamp = np.concatenate([topic.stamp_ns for topic in block])
+    which = np.repeat(np.arange(len(block)), [len(topic.stamp_ns) for topic in block])
+    knot = np.concatenate([np.arange(len(topic.stamp_ns)) for topic in block])
     order = np.argsort(stamp, kind="stable")
     yield from zip(stamp[order].tolist(), which[order].tolist(), knot[order].tolist(), strict=True)
 
 
 def _blocks(estimate: Estimate, robot: Robot, urdf: bytes | None) -> Iterator[list[Topic]]:
     """All topics, block by block."""
-    frames = messages.frame_names(robot)
+    frames = frame_names(robot)
     count = len(estimate.stamp_ns)
-    if before := _before(robot, estimate.stamp_ns[:1], urdf):
+    if before := topics.model(robot, estimate.stamp_ns[:1], urdf):
         yield before
     last_marker: int | None = None
     for start in range(0, count, BLOCK):
-        block = _rows(estimate, np.arange(start, min(start + BLOCK, count)))
+        block = rows(estimate, np.arange(start, min(start + BLOCK, count)))
         shown = _thinned(block.stamp_ns, last_marker)
         if len(shown):
             last_marker = int(block.stamp_ns[shown[-1]])
-        yield _trajectories(block, robot, frames, shown)
-    yield _after(estimate, frames)
+        yield _block(block, robot, frames, shown)
+    yield topics.knowledge(estimate, frames)
 
 
-def _before(robot: Robot, stamp_ns: np.ndarray, urdf: bytes | None) -> list[Topic]:
-    """What does not change: the model and how its links are fixed to each other."""
-    topics = []
-    if urdf is not None:
-        description = {"data": urdf.decode(errors="replace")}
-        topics.append(Topic("/robot_description", "std_msgs/msg/String", description, stamp_ns, True))
-    if edges := fixed_links(robot):
-        static = messages.transforms(stamp_ns, edges)
-        topics.append(Topic("/tf_static", "tf2_msgs/msg/TFMessage", static, stamp_ns, True))
-    return topics
-
-
-def _trajectories(block: Estimate, robot: Robot, frames: FrameNames, shown: np.ndarray) -> list[Topic]:
+def _block(block: Estimate, robot: Robot, frames: FrameNames, shown: np.ndarray) -> list[Topic]:
     """What is there at every knot, and the markers at those that are shown."""
-    stamps = block.stamp_ns
     poses = joint_poses(robot, block)
-    base = poses[FREE_BASE]
     points = contact_points(robot, block, poses)
-    edges = [Edge(frames.world, frames.base, base), *moving_links(robot, poses)]
-    edges += [
-        Edge(frames.world, frame, Poses(poses[0].rotation, points[:, index]))
-        for index, frame in enumerate(frames.contacts)
+    markers = topics.markers(rows(block, shown), robot, frames, points[shown])
+    return [
+        topics.transforms(block, robot, frames, poses, points),
+        *topics.motion(block, frames, poses, points),
+        markers,
     ]
-    markers = contact_markers(_rows(block, shown), robot, frames, points[shown])
-    forces = messages.contact_forces(block, frames, points)
-    topics = [
-        Topic("/tf", "tf2_msgs/msg/TFMessage", messages.transforms(stamps, edges), stamps),
-        Topic("joint_states", "sensor_msgs/msg/JointState", messages.joint_state(block), stamps),
-        Topic("odometry", "nav_msgs/msg/Odometry", messages.odometry(block, frames, base), stamps),
-        Topic("contacts", "prime_ros/msg/ContactForceArray", forces, stamps),
-        Topic("contact_markers", "visualization_msgs/msg/MarkerArray", markers, stamps[shown]),
-    ]
-    for index, name in enumerate(wrench_topics(block.contact_names)):
-        values = messages.wrench(block, index, frames)
-        topics.append(Topic(name, "geometry_msgs/msg/WrenchStamped", values, stamps))
-    return [_named(topic) for topic in topics]
-
-
-def _after(estimate: Estimate, frames: FrameNames) -> list[Topic]:
-    """What is known at the end of the recording."""
-    end = estimate.stamp_ns[-1:]
-    inertia, status = messages.inertia(estimate, int(end[0]), frames), messages.status(estimate, int(end[0]))
-    topics = [
-        Topic("inertia", "prime_ros/msg/InertiaEstimate", inertia, end, True),
-        Topic("status", "prime_ros/msg/EstimatorStatus", status, end, True),
-    ]
-    return [_named(topic) for topic in topics]
-
-
-def _named(topic: Topic) -> Topic:
-    return topic if topic.name.startswith("/") else replace(topic, name=f"{NAMESPACE}/{topic.name}")
 
 
 def _thinned(stamp_ns: np.ndarray, last: int | None) -> np.ndarray:
-    """Knots at least `MARKER_PERIOD` apart, half a millisecond of rounding granted."""
-    period = round(1e9 * MARKER_PERIOD) - 500_000
+    """Knots at which markers are due."""
     shown = []
     for knot, stamp in enumerate(stamp_ns.tolist()):
-        if last is None or stamp - last >= period:
+        if topics.is_due(stamp, last):
             shown.append(knot)
             last = stamp
     return np.array(shown, dtype=int)
 
 
-def _rows(estimate: Estimate, knots: np.ndarray) -> Estimate:
+def rows(estimate: Estimate, knots: np.ndarray) -> Estimate:
     """The trajectories of an estimate at some of its knots."""
     whole = len(estimate.stamp_ns)
     fields = {

@@ -8,17 +8,46 @@ every operation covers all knots.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from prime_ros.estimation.estimate import Estimate
 from prime_ros.exceptions import OutputError
 from prime_ros.robot import FREE_BASE, Robot
 
 Array = NDArray[np.float64]
+
+
+class Motion(Protocol):
+    """What the poses follow from at K knots, n joints; an `Estimate` is one."""
+
+    @property
+    def stamp_ns(self) -> NDArray[np.int64]:
+        """Time of the knots, shape (K,) [ns]."""
+        ...
+
+    @property
+    def base_position_W(self) -> Array:
+        """Base frame in the world, shape (K, 3) [m]."""
+        ...
+
+    @property
+    def base_quat_xyzw(self) -> Array:
+        """Rotation from base to world, shape (K, 4)."""
+        ...
+
+    @property
+    def joint_position(self) -> Array:
+        """Joints in the order of the model, shape (K, n) [rad, m]."""
+        ...
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Contacts in the order of the robot's."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -53,7 +82,7 @@ class Edge:
     poses: Poses
 
 
-def joint_poses(robot: Robot, estimate: Estimate) -> list[Poses]:
+def joint_poses(robot: Robot, estimate: Motion) -> list[Poses]:
     """Poses of what each joint moves, in the world, by Pinocchio's index of the joint; joint 0 is the world.
 
     Raises:
@@ -75,7 +104,7 @@ def joint_poses(robot: Robot, estimate: Estimate) -> list[Poses]:
     return poses
 
 
-def contact_points(robot: Robot, estimate: Estimate, poses: list[Poses] | None = None) -> Array:
+def contact_points(robot: Robot, estimate: Motion, poses: list[Poses] | None = None) -> Array:
     """Where each contact would touch the ground: the lowest point of its sphere.
 
     Args:

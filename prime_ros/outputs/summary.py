@@ -36,6 +36,9 @@ def print_summary(
     console.print()
     console.print(_contact_table(estimate))
     console.print(_sensor_table(estimate.sensors))
+    shares = [f"{name} {s.rejected_share:.2%}" for name, s in estimate.sensors.items() if s.rejected]
+    if shares:
+        console.print(f"Rejected because all others contradict: {escape(', '.join(shares))}", highlight=False)
     for advice in noise_advice(estimate.sensors):
         console.print(f"[yellow]{escape(advice)}[/]", highlight=False)
     _print_timing(estimate.timing if timing is None else timing, _length(estimate), console)

@@ -37,7 +37,11 @@ RESULTS: exchange.Entries = {
     URDF_FILE: FILE,
     BAG_FOLDER: frozenset({f"{BAG_FOLDER}.mcap", "metadata.yaml", "metadata.yaml.tmp"}),
 }
-"""What a results directory may hold; a directory with anything else is not replaced."""
+"""What is written."""
+VIEW_FILE = "view.html"
+MAY_HOLD: exchange.Entries = {**RESULTS, VIEW_FILE: FILE}
+"""What a results directory may hold: also the replay of `prime view`, which goes with the results that it
+shows. A directory with anything else is not replaced."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def write_results(
     target = check_directory(directory)
     job = _Job(estimate, robot, context)
     try:
-        files, notes = exchange.replace_directory(target, RESULTS, job.fill)
+        files, notes = exchange.replace_directory(target, MAY_HOLD, job.fill)
     except OSError as error:
         raise OutputError(f"cannot write results to {directory}: {error}") from error
     return WrittenResults(target, files, notes)
@@ -89,7 +93,7 @@ def check_directory(directory: str | Path) -> Path:
     Raises:
         OutputError: If it is a file, holds files that are not results, or cannot be exchanged as a whole.
     """
-    return exchange.check_directory(directory, RESULTS)
+    return exchange.check_directory(directory, MAY_HOLD)
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,9 @@ class _Job:
         return None
 
     def _bodies(self) -> dict[str, BodyInertia]:
-        """Estimated inertia by the name of the link."""
-        return {name: link.estimate for name, link in self.estimate.links.items()}
+        """Estimated inertia by the name of the link; ``base`` may stand for the base link of any robot."""
+        robot, links = self.robot, self.estimate.links.items()
+        return {name if name in robot.link_names else robot.base_link: link.estimate for name, link in links}
 
     def _urdf(self, bodies: dict[str, BodyInertia]) -> bytes:
         """The robot's URDF with the inertia of some bodies changed.
