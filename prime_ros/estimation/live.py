@@ -132,8 +132,7 @@ class LiveEstimator:
 
     def push_mocap(self, stamp_ns: int, position: ArrayLike, quat_xyzw: ArrayLike) -> None:
         """Take a pose of the tracked body in the world, (3,) [m] and (4,), x y z w."""
-        state = self._window.predicted() if self._knot_ns is not None else None
-        self._intake.mocap(stamp_ns, position, quat_xyzw, state, self._knot_ns)
+        self._intake.mocap(stamp_ns, position, quat_xyzw)
 
     def update(self) -> LiveEstimate | None:
         """Fuse what has come.
@@ -168,7 +167,6 @@ class LiveEstimator:
         self._knot_ns = None
         self._window = WindowEstimator(self._robot, self._config)
         self._apply_level()
-        self._intake.forget_contradictions()
 
     def reconfigure(self, config: EstimatorConfig) -> None:
         """Change settings; the window starts anew with them."""
@@ -220,7 +218,7 @@ class LiveEstimator:
         for buffer in (buffers.imu, buffers.mocap):
             if buffer.jumped:
                 buffer.follow_jump()
-        if self._knot_ns is not None and self._intake.contradicted_s > self._config.horizon.reset_after:
+        if self._knot_ns is not None and self._window.gate.contradicted_s > self._config.horizon.reset_after:
             self._intake.distrust_poses()
             self.reset("motion capture contradicts the estimate: its origin moved, or the estimate is lost")
 
@@ -275,7 +273,7 @@ class LiveEstimator:
 
     def _rejected(self) -> dict[str, int]:
         total = dict(self._rejected_before)
-        for sensor, count in self._window.rejected.items():
+        for sensor, count in self._window.gate.rejected.items():
             total[sensor] = total.get(sensor, 0) + count
         return total
 

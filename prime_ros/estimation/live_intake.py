@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.live_knots import Buffers, base_pose
+from prime_ros.estimation.live_knots import Buffers
 from prime_ros.estimation.live_stream import SampleBuffer
 from prime_ros.measurements.ranges import MAX_DISTANCE, MAX_RATE, joint_limits
 from prime_ros.measurements.samples import NANOSECONDS
@@ -19,8 +18,6 @@ from prime_ros.robot import Robot
 Array = NDArray[np.float64]
 
 UNIT = 0.05  # how far the norm of a quaternion may be from one
-REACH, TURN = 0.1, 0.35  # [m], [rad] a pose may be from the prediction, beyond which it is a jump
-DRIFT, SPIN = 0.3, 0.5  # [m/s], [rad/s] by which these grow while no pose is taken
 FROZEN = 4  # equal poses in a row that are no measurement any more, if joints move
 MOVING = 0.05  # [rad/s] root mean square of the joint rates
 KEEP_S = 1.5  # [s] of samples beyond the window
@@ -47,10 +44,6 @@ class Intake:
         self._speed = 0.0
         self._last_pose: Array | None = None
         self._repeats = 0
-        self._accepted_ns: int | None = None
-        self._contradicted_since_ns: int | None = None
-        self.contradicted_s = 0.0
-        """For how long every pose contradicted the estimate [s]."""
 
     @property
     def buffers_by_name(self) -> dict[str, SampleBuffer]:
@@ -95,51 +88,19 @@ class Intake:
             return
         buffer.push(stamp_ns + self._offsets["imu"], rate)
 
-    def mocap(
-        self,
-        stamp_ns: int,
-        position: ArrayLike,
-        quat_xyzw: ArrayLike,
-        state: Array | None,
-        state_ns: int | None,
-    ) -> None:
-        """Take a pose, if it is one and near the prediction.
-
-        Args:
-            stamp_ns: Its time [ns].
-            position: Shape (3,) [m].
-            quat_xyzw: Shape (4,).
-            state: Estimate (q, v, ...) at `state_ns`, if there is one.
-            state_ns: Its time [ns].
-        """
+    def mocap(self, stamp_ns: int, position: ArrayLike, quat_xyzw: ArrayLike) -> None:
+        """Take a pose, if it is one."""
         buffer = self.buffers.mocap
         place, quat = np.asarray(position, dtype=float).ravel(), np.asarray(quat_xyzw, dtype=float).ravel()
-        stamp_ns += self._offsets["mocap"]
-        reason = self._pose_fault(place, quat)
-        if not reason:
-            quat = quat / np.linalg.norm(quat)
-            if (
-                state is not None
-                and state_ns is not None
-                and self._far(stamp_ns, place, quat, state, state_ns)
-            ):
-                reason = "jumps"
-        if reason:
+        if reason := self._pose_fault(place, quat):
             buffer.status.received += 1
             buffer.status.drop(reason)
             return
-        if buffer.push(stamp_ns, np.concatenate([place, quat])):
-            self._accepted_ns = max(stamp_ns, self._accepted_ns or stamp_ns)
-            self.forget_contradictions()
-
-    def forget_contradictions(self) -> None:
-        """Poses agree again, or there is no estimate to contradict."""
-        self._contradicted_since_ns, self.contradicted_s = None, 0.0
+        buffer.push(stamp_ns + self._offsets["mocap"], np.concatenate([place, quat / np.linalg.norm(quat)]))
 
     def distrust_poses(self) -> None:
         """Forget the poses that those of now contradict."""
         self.buffers.mocap.clear()
-        self._accepted_ns = None
 
     def missing(self) -> str:
         """What an estimate still waits for."""
@@ -198,23 +159,3 @@ class Intake:
         same = self._last_pose is not None and np.array_equal(pose, self._last_pose)
         self._last_pose, self._repeats = pose, self._repeats + 1 if same else 0
         return "frozen" if self._repeats >= FROZEN and self._speed > MOVING else ""
-
-    def _far(self, stamp_ns: int, position: Array, quat: Array, state: Array, state_ns: int) -> bool:
-        """Whether a pose is further from the prediction than the robot and the estimate can be."""
-        nq = self._robot.model.nq
-        base = base_pose(self._robot, position, quat)
-        ahead = (stamp_ns - state_ns) / NANOSECONDS
-        rotation = pin.Quaternion(np.asarray(state[3:7])).toRotationMatrix()
-        expected = state[:3] + rotation @ state[nq : nq + 3] * ahead
-        turn = state[nq + 3 : nq + 6] * ahead
-        cosine = 0.5 * (np.trace(rotation.T @ base.rotation) - 1.0)
-        angle = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
-        since = max((stamp_ns - (self._accepted_ns or stamp_ns)) / NANOSECONDS, 0.0)
-        far = np.linalg.norm(base.translation - expected) > REACH + DRIFT * since
-        turned = angle > TURN + SPIN * since + float(np.linalg.norm(turn))
-        if not (far or turned):
-            return False
-        if self._contradicted_since_ns is None:
-            self._contradicted_since_ns = stamp_ns
-        self.contradicted_s = (stamp_ns - self._contradicted_since_ns) / NANOSECONDS
-        return True

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from prime_ros.config import EstimatorConfig
@@ -137,9 +136,3 @@ class KnotBuilder:
         base = np.concatenate([pose.position[0], pose.quat_xyzw[0]])
         std = self._std_position * shrink, self._robot.noise.mocap_rotation * shrink
         return base, *std, float(pose.time_offset[0])
-
-
-def base_pose(robot: Robot, position: Array, quat_xyzw: Array) -> pin.SE3:
-    """Pose of the base in the world from that of the tracked body, (3,) and (4,)."""
-    tracked = pin.SE3(pin.Quaternion(np.asarray(quat_xyzw, dtype=float)), np.asarray(position, dtype=float))
-    return tracked * robot.T_BM.inverse()

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from scipy.stats import chi2, norm
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.covariance import contact_probability
 from prime_ros.estimation.estimate import Certificate, Estimate, LinkEstimate, SensorReport
 from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
+from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
@@ -24,13 +24,7 @@ Array = NDArray[np.float64]
 
 WARM_UP, WARM_UP_ITERATIONS = 3, 3  # windows after the start in which what leaves is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
-UNITS = {
-    "mocap position": "m",
-    "mocap orientation": "rad",
-    "gyroscope": "rad/s",
-    "joint position": "rad",
-    "joint velocity": "rad/s",
-}
+PASSES = 4  # sensors of one knot that may lose their weight one after another
 
 
 @dataclass
@@ -43,23 +37,13 @@ class Settings:
     """Over the newest steps."""
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Channels of one sensor that are judged together: rows of (q, v) in the tangent."""
-
-    sensor: str
-    rows: NDArray[np.int64]
-    limit: float
-    """Squared whitened residual beyond which they lose their weight."""
-
-
 class WindowEstimator:
     """The window of the core with the parameters of the robot, gates, and results as `Estimate`."""
 
     def __init__(self, robot: Robot, config: EstimatorConfig) -> None:
         self.robot, self.config = robot, config
         self.settings = Settings(config.horizon.iterations, config.horizon.refine_iterations)
-        self.rejected: dict[str, int] = {}
+        self.gate = LiveGate(robot.model.nv, config)
         self._step = contact_step(robot, config)
         self._step.kappa = config.contact.kappa_stages[-1]
         self._prior_std = prior_std(robot, config)
@@ -70,16 +54,16 @@ class WindowEstimator:
         self._nominal = [
             from_inertia(robot.model.inertias[robot.joint_of_link(link)]) for link in config.links
         ]
-        self._groups = _groups(robot, config)
         self._torque: deque[Array] = deque(maxlen=config.horizon.steps + 1)
         self._stamps: deque[int] = deque(maxlen=config.horizon.steps + 1)
         self._squares: deque[Array] = deque(maxlen=CHI_SQUARE_KNOTS)
         self._sensor_of_row = np.full(2 * robot.model.nv, len(UNITS))  # the linear velocity is not measured
-        for group in self._groups:
+        for group in self.gate.groups:
             self._sensor_of_row[group.rows] = list(UNITS).index(group.sensor)
         self._report: _core.WindowReport | None = None
         self._knots_since_start = 0
         self._knots: deque[_core.KnotMeasurement] = deque(maxlen=config.horizon.steps + 1)
+        self._lost: deque[NDArray[np.bool_]] = deque(maxlen=config.horizon.steps + 1)
 
     @property
     def steps(self) -> int:
@@ -99,7 +83,7 @@ class WindowEstimator:
         mean[-1] = self.config.ground_height.initial
         self._window.reset(mean, np.diag(self._prior_std**-2.0), knot, start)
         self._knots_since_start = 0
-        for memory in (self._torque, self._stamps, self._squares, self._knots):
+        for memory in (self._torque, self._stamps, self._squares, self._knots, self._lost):
             memory.clear()
         self._remember(m, knot)
 
@@ -108,12 +92,15 @@ class WindowEstimator:
         knot, _, _ = self._knot(m)
         self._window.append(knot)
         self._remember(m, knot)
+        self._weigh(0, self.gate.gross(self._window.residual(0), _weights(knot), self._stamps[-1]))
 
     def replace(self, age: int, m: KnotMeasurements) -> None:
         """Give the knot of an age (0: newest) measurements that came late."""
         knot, _, _ = self._knot(m)
         self._window.set_measurement(age, knot)
         self._knots[-1 - age] = knot
+        weights = np.where(self._lost[-1 - age], 0.0, _weights(knot))
+        self._weigh(age, self.gate.gross(self._window.residual(age), weights, self._stamps[-1 - age]))
 
     def predicted(self) -> Array:
         """State (q, v, theta) of the newest knot, shape (nx,)."""
@@ -126,7 +113,11 @@ class WindowEstimator:
             Whether the window is sound; if not it should be started anew.
         """
         ok = self._iterate()
-        if ok and self._reject():
+        for _ in range(PASSES):
+            kept = self.gate.worst(self._window.residual(0), _weights(self._knots[-1])) if ok else None
+            if kept is None:
+                break
+            self._weigh(0, kept)
             ok = self._iterate()
         if ok and self.steps > self.config.horizon.lag:
             self._squares.append(self._sums(self.config.horizon.lag))
@@ -191,7 +182,7 @@ class WindowEstimator:
                 float(chi_squares[i]),
                 float(np.sqrt(squares[i] / counts[i])),
                 UNITS[name],
-                rejected=self.rejected.get(name, 0),
+                rejected=self.gate.rejected.get(name, 0),
             )
             for i, name in enumerate(UNITS)
             if counts[i]
@@ -208,6 +199,7 @@ class WindowEstimator:
         self._stamps.append(int(m.stamp_ns[0]))
         self._knots_since_start += 1
         self._knots.append(knot)
+        self._lost.append(np.zeros(2 * self.robot.model.nv, dtype=bool))
 
     def _iterate(self) -> bool:
         warm = self._knots_since_start < WARM_UP * self.config.horizon.steps
@@ -219,27 +211,19 @@ class WindowEstimator:
             )
         return self._report.ok
 
-    def _reject(self) -> bool:
-        """Take the weight of what contradicts the rest in the newest knot; whether there was anything."""
-        knot, residual = self._knots[-1], self._window.residual(0)
-        weights = np.concatenate([knot.configuration_weight, knot.velocity_weight])
-        square = weights * residual**2
-        kept = weights.copy()
-        for group in self._groups:
-            if group.limit and square[group.rows].sum() > group.limit:
-                kept[group.rows] = 0.0
-                self.rejected[group.sensor] = self.rejected.get(group.sensor, 0) + len(group.rows)
-        if np.array_equal(kept, weights):
-            return False
-        nv = self.robot.model.nv
-        knot.configuration_weight, knot.velocity_weight = kept[:nv], kept[nv:]
-        self._window.set_measurement(0, knot)
-        return True
+    def _weigh(self, age: int, weights: Array) -> None:
+        """Give the knot of an age new weights, if they differ from its own."""
+        knot, nv = self._knots[-1 - age], self.robot.model.nv
+        before = _weights(knot)
+        self._lost[-1 - age] = self._lost[-1 - age] | ((before > 0.0) & (weights == 0.0))
+        if not np.array_equal(weights, before):
+            knot.configuration_weight, knot.velocity_weight = weights[:nv], weights[nv:]
+            self._window.set_measurement(age, knot)
 
     def _sums(self, age: int) -> Array:
         """Count, chi-square and sum of squared residuals of every sensor at one knot, shape (3, sensors)."""
         knot, residual = self._knots[-1 - age], self._window.residual(age)
-        weights = np.concatenate([knot.configuration_weight, knot.velocity_weight])
+        weights = _weights(knot)
         square = residual**2
         used = (weights > 0.0).astype(float)
         parts = (used, weights * square, used * square)
@@ -274,20 +258,6 @@ class WindowEstimator:
         )
 
 
-def _groups(robot: Robot, config: EstimatorConfig) -> list[_Group]:
-    """What is judged together, by the gates of `outliers`."""
-    nv, gates = robot.model.nv, config.outliers
-
-    def group(sensor: str, rows: range, sigmas: float) -> _Group:
-        limit = float(chi2.isf(2.0 * norm.sf(sigmas), len(rows))) if sigmas else 0.0
-        return _Group(sensor, np.array(rows), limit)
-
-    joints = [range(row, row + 1) for row in range(BASE_NV, nv)]
-    rates = [range(nv + row, nv + row + 1) for row in range(BASE_NV, nv)]
-    return [
-        group("mocap position", range(3), gates.mocap),
-        group("mocap orientation", range(3, 6), gates.mocap),
-        group("gyroscope", range(nv + 3, nv + 6), gates.gyroscope),
-        *(group("joint position", row, gates.joint_position) for row in joints),
-        *(group("joint velocity", row, gates.joint_velocity) for row in rates),
-    ]
+def _weights(knot: _core.KnotMeasurement) -> Array:
+    """Inverse variances of (q, v), shape (2 nv,)."""
+    return np.concatenate([knot.configuration_weight, knot.velocity_weight])
