@@ -206,7 +206,7 @@ class LiveEstimator:
         self._window = WindowEstimator(self._robot, config)
         self._rejected_before = {}
         self._knot_ns = None
-        self._incomplete: deque[bool] = deque(maxlen=config.horizon.steps + 1)
+        self._knots: deque[KnotMeasurements] = deque(maxlen=config.horizon.steps + 1)
         self._memory.level = 0
 
     def _follow_clocks(self) -> None:
@@ -234,8 +234,8 @@ class LiveEstimator:
             return False
         self._window.start(knot)
         self._knot_ns = stamp_ns
-        self._incomplete.clear()
-        self._incomplete.append(False)
+        self._knots.clear()
+        self._knots.append(knot)
         return True
 
     def _append(self) -> int:
@@ -246,7 +246,7 @@ class LiveEstimator:
             knot = self._builder.build(self._knot_ns, self._fallback())
             self._memory.missed_knots += int(not np.isfinite(knot.std_joint_position).any())
             self._window.append(knot)
-            self._incomplete.append(_incomplete(knot))
+            self._knots.append(knot)
             count += 1
         return count
 
@@ -254,14 +254,19 @@ class LiveEstimator:
         return self._window.predicted()[: self._robot.model.nq + self._robot.model.nv]
 
     def _fuse_late(self) -> None:
-        """Look again at knots that lacked a pose or a rate, where these have come by now."""
+        """Look again at knots that lacked a pose or a rate, or joints that came out of order."""
         assert self._knot_ns is not None
-        for age in range(1, len(self._incomplete)):
-            stamp_ns = self._knot_ns - age * self._dt_ns
-            if self._incomplete[-1 - age] and self._intake.may_complete(stamp_ns):
-                knot = self._builder.build(stamp_ns, self._fallback())
-                self._window.replace(age, knot)
-                self._incomplete[-1 - age] = _incomplete(knot)
+        late_ns = self._intake.buffers.joints.take_late()
+        for age in range(1, len(self._knots)):
+            knot = self._knots[-1 - age]
+            if late_ns is not None and knot.stamp_ns[0] + self._dt_ns >= late_ns:
+                self._knots[-1 - age] = self._builder.build(int(knot.stamp_ns[0]), self._fallback())
+                self._window.replace(age, self._knots[-1 - age])
+            elif _incomplete(knot) and self._intake.may_complete(self._knot_ns - age * self._dt_ns):
+                later = self._builder.completed(knot, self._fallback())
+                if _measured(later) > _measured(knot):
+                    self._window.replace(age, later)
+                    self._knots[-1 - age] = later
 
     def _estimate(self) -> LiveEstimate | None:
         if self._window.steps < 1:
@@ -303,4 +308,10 @@ class LiveEstimator:
 
 def _incomplete(knot: KnotMeasurements) -> bool:
     """Whether a knot lacks its pose or its angular velocity."""
-    return not (np.isfinite(knot.std_base_position[0]) and np.isfinite(knot.std_base_angular_velocity[0]))
+    return _measured(knot) < 2
+
+
+def _measured(knot: KnotMeasurements) -> int:
+    """How many of pose and angular velocity a knot has."""
+    stds = (knot.std_base_position[0], knot.std_base_angular_velocity[0])
+    return sum(bool(np.isfinite(std)) for std in stds)

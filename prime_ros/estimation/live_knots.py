@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,22 @@ class KnotBuilder:
             joint_torque=torque[None],
             std_joint_torque=std_torque[None],
             diagnostics=NOTHING,
+        )
+
+    def completed(self, m: KnotMeasurements, fallback: Array) -> KnotMeasurements:
+        """A knot built before, with the poses and rates that have come since; `fallback` as for `build`."""
+        nq = self._robot.model.nq
+        rate, std_rate = self._rate(m.stamp_ns, fallback[nq + 3 : nq + 6])
+        base, std_position, std_rotation, offset = self._pose(m.stamp_ns, fallback[:7])
+        return replace(
+            m,
+            base_position_W=base[None, :3],
+            base_quat_xyzw=base[None, 3:],
+            base_time_offset=np.array([offset]),
+            std_base_position=np.array([std_position]),
+            std_base_rotation=np.array([std_rotation]),
+            base_angular_velocity_B=rate[None],
+            std_base_angular_velocity=np.array([std_rate]),
         )
 
     def _joint_average(

@@ -48,6 +48,7 @@ class SampleBuffer:
         self._stamps: list[int] = []
         self._rows: list[Array] = []
         self._elsewhere: list[tuple[int, Array]] = []
+        self._late_ns: int | None = None
 
     def __len__(self) -> int:
         return len(self._stamps)
@@ -82,11 +83,18 @@ class SampleBuffer:
             self.status.drop("duplicate stamps")
             return False
         self._elsewhere.clear()
+        if place < len(self._stamps):
+            self._late_ns = min(stamp_ns, self._late_ns or stamp_ns)
         self._stamps.insert(place, stamp_ns)
         self._rows.insert(place, row)
         self.status.used += 1
         self._forget()
         return True
+
+    def take_late(self) -> int | None:
+        """Earliest stamp of what came out of order since the last call [ns], or None."""
+        late, self._late_ns = self._late_ns, None
+        return late
 
     def follow_jump(self) -> None:
         """Start anew with the samples on the other clock."""
