@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the pictures of docs/report.md: solve the bundled recording and take pictures of its report.
+"""Write the pictures of docs/: solve the bundled recording, take pictures of its report and its 3-D replay.
 
 python docs/make_screenshots.py
 
@@ -22,7 +22,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--headless",
     "--no-sandbox",
-    "--disable-gpu",
+    # WebGL on any machine, the same everywhere
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
     "--disable-background-networking",
     "--disable-sync",
     "--no-first-run",
@@ -38,6 +41,9 @@ PICTURES = {
     "report_phone": (("", "#forces", "#inertia"), 390, 1180),
 }
 """Parts of the page that a picture shows side by side, and the width and height of each [px]."""
+REPLAY = "t=3.6&cones=1&azimuth=-0.8&elevation=0.25"
+"""What the picture of the replay shows, as its address says it."""
+REPLAY_SIZE = (1200, 750)
 LARGEST = 400_000
 """Bytes of a picture above which its colours are reduced."""
 
@@ -92,22 +98,24 @@ def side_by_side(report: Path, parts: tuple[str, ...], width: int, height: int) 
     return page
 
 
-def make_report(directory: Path) -> Path:
-    """Solve the bundled recording and write its report."""
+def make_results(directory: Path) -> Path:
+    """Solve the bundled recording; the directory with its report and its 3-D replay."""
     from prime_ros import sources
     from prime_ros.config import load_estimator_config
     from prime_ros.estimation.full_information import solve
     from prime_ros.measurements import align
     from prime_ros.outputs.context import RunContext
-    from prime_ros.outputs.report import write_report
+    from prime_ros.outputs.write import VIEW_FILE, write_results
     from prime_ros.robot import load_robot
+    from prime_ros.viewing import view
 
     robot, config = load_robot("go2"), load_estimator_config("pfie")
     measurements = align(sources.load(RECORDING), robot, config)
     estimate = solve(measurements, robot, config)
-    report = directory / "report.html"
-    write_report(estimate, robot, RunContext(RECORDING.name, config, measurements.diagnostics), report)
-    return report
+    results = directory / RECORDING.name
+    write_results(estimate, robot, results, RunContext(RECORDING.name, config, measurements.diagnostics))
+    view(results, html=results / VIEW_FILE)
+    return results
 
 
 def compress(image: Path) -> None:
@@ -130,12 +138,15 @@ def main() -> int:
     IMAGES.mkdir(exist_ok=True)
     console = []
     with tempfile.TemporaryDirectory() as folder:
-        report = make_report(Path(folder))
+        results = make_results(Path(folder))
+        report = results / "report.html"
         for name, (parts, width, height) in PICTURES.items():
             page = side_by_side(report, parts, width, height).as_uri()
             window = len(parts) * (width + GAP) - GAP
             console += picture(program, page, IMAGES / f"{name}.png", window, height)
-    for image in sorted(IMAGES.glob("report_*.png")):
+        replay = f"{(results / 'view.html').as_uri()}#{REPLAY}"
+        console += picture(program, replay, IMAGES / "view_desktop.png", *REPLAY_SIZE)
+    for image in sorted(IMAGES.glob("*.png")):
         compress(image)
         print(f"{image.relative_to(ROOT)}: {image.stat().st_size / 1e3:.0f} kB")
     for line in complaints(console):

@@ -229,6 +229,42 @@ def info(
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
+@app.command(epilog="[bold]Exit codes[/]: 0 shown or written; 2 nothing to show, or bad usage.")
+def view(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="DIR of `prime solve`, or the bag of an estimate.")
+    ],
+    robot: Annotated[
+        str | None,
+        typer.Option(help="Shipped robot or path of a robot YAML; as the results say if absent."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write the replay as one file that needs no network instead."),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of this machine to serve it on.")] = 8765,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Replay an estimate in 3-D in the browser.
+
+    Shows the robot, contact forces with their uncertainty, contact states, friction cones, the centre of
+    mass, and the inertia before and after.
+
+    [bold]Examples[/]
+
+      prime view results
+
+      prime view results --html results/view.html
+
+      prime view results/estimate_bag --robot go2
+    """
+    with reported_errors(Activity("reading"), debug):
+        from prime_ros.viewing import view as show
+
+        show(results, robot, html, port, not no_browser, typer.echo, lambda note: _warn([note]))
+
+
 app.command()(simulate)
 
 
