@@ -16,14 +16,18 @@ took = echo "$@: took $$(( $$(date +%s) - $(started) )) s"
 sources := $(shell find cpp msg prime_ros config launch cmake scripts -type f \
              -not -name '*.py[co]' -not -name '*.so' 2>/dev/null) CMakeLists.txt package.xml setup.py LICENSE
 
-.PHONY: help demo test lint docs colcon clean
+.PHONY: help demo demo-live test lint docs colcon clean
 .DELETE_ON_ERROR:
 
 help:  ## This list
-	@grep -hE '^[a-z]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*##/make \1\t/' | expand -t 16
 
 demo: $(VENV)/.installed  ## Set up .venv and estimate the payload on the back of a Go2 from a bundled recording
 	$(BIN)/prime solve $(DEMO) --robot go2 --out results/demo
+	@$(took)
+
+demo-live: $(VENV)/.installed $(VENV)/.tools  ## Set up .venv and find a payload live: simulator and mhe_node on real DDS, 30 s
+	$(BIN)/python examples/demo_live.py
 	@$(took)
 
 test: lint $(VENV)/.docs-tools  ## Set up .venv, then run linters, type checker and tests

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sim_node: a simulated robot that publishes what a real one does, in real time. See docs/live.md."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pydantic import Field
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from std_srvs.srv import Trigger
+
+from prime_ros.config.units import Number
+from prime_ros.estimation.estimate import BodyInertia
+from prime_ros.nodes import conversion, running
+from prime_ros.nodes.parameters import Parameters
+from prime_ros.nodes.settings import ModelSettings
+from prime_ros.outputs.messages import WORLD_FRAME
+from prime_ros.outputs.topics import TYPES
+from prime_ros.robot import load_robot
+from prime_ros.simulation.payload import parse_payload
+from prime_ros.simulation.sensors import SensorSample
+from prime_ros.simulation.simulator import STEP, Simulator, Truth
+
+LATE = 0.1
+"""Delay after which the simulation gives up catching up, and time goes slower [s]."""
+TRUTH = ("contacts", "inertia")
+"""Topics below ~/truth."""
+INERTIA_EVERY = 50  # steps between messages on the true inertia
+
+
+class SimSettings(ModelSettings):
+    """Settings of sim_node."""
+
+    gait: str = "trot"
+    """What the robot does: stand, sway, trot or hop."""
+
+    feet: str = "soft"
+    """Feet that give way by a centimetre (soft), or hardly (stiff)."""
+
+    payload: str = ""
+    """Box on the base at the start, KG[@X,Y,Z]; empty: none."""
+
+    next_payload: str = "3"
+    """Box that the service add_payload puts on the base, KG[@X,Y,Z]."""
+
+    seed: int = Field(0, ge=0)
+    """Of the noise."""
+
+    mocap_rate: Number = Field(100.0, gt=0)
+    """Poses of motion capture per second [1/s]."""
+
+
+class SimNode(Node):
+    """Publishes joint_states, imu and mocap, and the truth below its own name."""
+
+    def __init__(self) -> None:
+        """Start the robot."""
+        super().__init__("sim")
+        self.settings = Parameters(
+            self, SimSettings(), fixed=SimSettings.model_fields.keys() - {"next_payload"}, on_change=_check
+        )
+        settings = self.settings.value
+        self._robot = load_robot(settings.robot, settings.urdf or None)
+        self._simulator = Simulator(
+            self._robot,
+            gait=settings.gait,
+            feet=settings.feet,
+            payload=parse_payload(settings.payload) if settings.payload else None,
+            seed=settings.seed,
+            mocap_rate=settings.mocap_rate,
+            start_ns=self.get_clock().now().nanoseconds,
+        )
+        self._topics = {
+            name: self.create_publisher(conversion.message_type(kind), name, qos_profile_sensor_data)
+            for name, kind in {
+                "joint_states": TYPES["joint_states"],
+                "imu": "sensor_msgs/msg/Imu",
+                "mocap": "geometry_msgs/msg/PoseStamped",
+                **{f"~/truth/{name}": TYPES[name] for name in TRUTH},
+            }.items()
+        }
+        self.create_service(Trigger, "~/add_payload", self._on_add)
+        self.create_service(Trigger, "~/remove_payload", self._on_remove)
+        self._begin, self._steps = time.monotonic(), 0
+        self.create_timer(STEP, self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Make as many steps as time has passed."""
+        due = time.monotonic() - self._begin
+        if due - self._steps * STEP > LATE:
+            self._begin += due - self._steps * STEP
+            self.get_logger().warning("slower than real time", throttle_duration_sec=5.0)
+            return
+        while self._steps * STEP < due and not self._simulator.fallen:
+            self._steps += 1
+            self._simulator.step()
+            self._publish(self._simulator.sensors(), self._simulator.truth())
+        if self._simulator.fallen:
+            self.get_logger().error("the robot fell", throttle_duration_sec=5.0)
+
+    def _publish(self, sample: SensorSample, truth: Truth) -> None:
+        joints = {
+            "header": _header(truth.stamp_ns),
+            "name": list(self._robot.joint_names),
+            "position": sample.joint_position,
+            "velocity": sample.joint_velocity,
+            "effort": sample.joint_torque,
+        }
+        self._send("joint_states", joints)
+        imu = {
+            "header": _header(truth.stamp_ns, "imu"),
+            "angular_velocity": _vector("xyz", sample.angular_velocity),
+            "linear_acceleration": _vector("xyz", sample.linear_acceleration),
+        }
+        self._send("imu", imu)
+        if sample.mocap is not None:
+            pose = {
+                "position": _vector("xyz", sample.mocap.position),
+                "orientation": _vector("xyzw", sample.mocap.quat_xyzw),
+            }
+            self._send("mocap", {"header": _header(sample.stamp_ns, WORLD_FRAME), "pose": pose})
+        self._tell_truth(truth)
+
+    def _tell_truth(self, truth: Truth) -> None:
+        """On topics of its own, for comparison only."""
+        if not any(self._topics[f"~/truth/{name}"].get_subscription_count() for name in TRUTH):
+            return
+        header = _header(truth.stamp_ns, WORLD_FRAME)
+        contacts = [
+            {"contact": name, "force": _vector("xyz", force), "probability": float(force[2] > 0.0)}
+            for name, force in zip(self._robot.contact_names, truth.contact_force_W, strict=True)
+        ]
+        self._send("~/truth/contacts", {"header": header, "contacts": contacts})
+        if self._steps % INERTIA_EVERY == 0:
+            inertia = truth.base_inertia
+            body = BodyInertia(inertia.mass, inertia.lever, inertia.inertia)
+            values = {
+                "mass": body.mass,
+                "com": _vector("xyz", body.com),
+                "inertia_com": body.inertia_com.ravel(),
+            }
+            self._send(
+                "~/truth/inertia", {"header": header, "links": [self._robot.base_link], "estimate": [values]}
+            )
+
+    def _send(self, topic: str, values: dict[str, Any]) -> None:
+        publisher = self._topics[topic]
+        publisher.publish(conversion.fill(publisher.msg_type(), values))
+
+    def _on_add(self, request: Any, response: Any) -> Any:
+        payload = parse_payload(self.settings.value.next_payload)
+        self._simulator.add_payload(payload)
+        response.success, response.message = True, f"{payload.mass} kg at {payload.position} m"
+        return response
+
+    def _on_remove(self, request: Any, response: Any) -> Any:
+        response.success = bool(self._simulator.payloads)
+        if response.success:
+            self._simulator.remove_payload()
+        response.message = "" if response.success else "there is no payload"
+        return response
+
+
+def _check(settings: SimSettings) -> None:
+    parse_payload(settings.next_payload)
+
+
+def _header(stamp_ns: int, frame: str = "") -> dict[str, Any]:
+    second, nanosecond = divmod(stamp_ns, 1000 * 1000 * 1000)
+    return {"stamp": {"sec": second, "nanosec": nanosecond}, "frame_id": frame}
+
+
+def _vector(names: str, values: Any) -> dict[str, float]:
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def main() -> None:
+    """Entry point of sim_node."""
+    running.run(SimNode)
+
+
+if __name__ == "__main__":
+    main()
