@@ -239,9 +239,11 @@ class LiveEstimator:
         return True
 
     def _append(self) -> int:
-        """Add all knots that the joints have passed; how many."""
+        """Add all knots that the joints have passed, each at the iterate of the one before; how many."""
         count, newest = 0, self._intake.buffers.joints.newest_ns
         while self._knot_ns is not None and newest is not None and self._knot_ns + self._dt_ns <= newest:
+            if count:
+                self._window.solve()
             self._knot_ns += self._dt_ns
             knot = self._builder.build(self._knot_ns, self._fallback())
             self._memory.missed_knots += int(not np.isfinite(knot.std_joint_position).any())

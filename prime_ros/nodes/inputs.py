@@ -234,4 +234,6 @@ class Inputs:
 
 
 def _who(publisher: Any) -> str:
+    if "UNKNOWN" in publisher.node_name:  # not ROS, or its name is still on its way
+        return "an unknown node"
     return f"{publisher.node_namespace.rstrip('/')}/{publisher.node_name}"

@@ -2,7 +2,6 @@
 // Puts the page together: what is shown, the controls, and the clock.
 
 const element = (id) => document.getElementById(id);
-const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 const SETTINGS = new URLSearchParams(location.hash.slice(1));
 const store = JSON.parse(element("store").textContent);
 
