@@ -23,17 +23,6 @@ from prime_ros.robot import Robot
 Array = NDArray[np.float64]
 
 OVERLAP = 1.0  # [s] that a piece knows of the next one: forces and motion depend on less of the future
-BY_KNOT = (
-    "stamp_ns",
-    "base_position_W",
-    "base_quat_xyzw",
-    "base_velocity_B",
-    "joint_position",
-    "joint_velocity",
-    "joint_torque",
-    "contact_force_W",
-    "contact_probability",
-)
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,9 @@ def joined(found: Sequence[Estimate], plan: Sequence[Piece]) -> Estimate:
         return np.concatenate([array[:count] for array, count in zip(arrays, counts, strict=True)])
 
     last = found[-1]
-    by_knot: dict[str, Any] = {name: along([getattr(each, name) for each in found]) for name in BY_KNOT}
+    by_knot: dict[str, Any] = {
+        name: along([getattr(each, name) for each in found]) for name in ("stamp_ns", *last.std)
+    }
     return replace(
         last,
         **by_knot,
