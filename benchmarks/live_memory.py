@@ -40,7 +40,7 @@ def run(minutes: float) -> int:
     robot, config = load_robot("go2"), load_estimator_config("mhe")
     simulator = Simulator(robot, gait="trot", feet="soft", seed=0)
     estimator = LiveEstimator(robot, config)
-    stamps: list[int] = []
+    first = last = count = 0
     busy, memory = 0.0, 0.0
     for k in range(round(60.0 * minutes / STEP)):
         simulator.step()
@@ -59,13 +59,16 @@ def run(minutes: float) -> int:
         found = estimator.update()
         busy += time.thread_time() - begin
         if found is not None:
-            stamps.append(int(found.newest.stamp_ns[0]))
+            last = int(found.newest.stamp_ns[0])
+            first, count = first or last, count + 1
         if k == round(SETTLED / STEP):
             memory = resident_mb()
+        if k and k % round(SETTLED / STEP) == 0:
+            print(f"{k * STEP / 60.0:4.0f} min {resident_mb():.1f} MB", file=sys.stderr)
     growth = resident_mb() - memory
-    missed = round((stamps[-1] - stamps[0]) / (config.dt * 1e9)) + 1 - len(stamps)
+    missed = round((last - first) / (config.dt * 1e9)) + 1 - count
     status = estimator.status
-    print(f"{minutes:g} minutes: {len(stamps)} estimates, {missed} missed, {status.resets} resets")
+    print(f"{minutes:g} minutes: {count} estimates, {missed} missed, {status.resets} resets")
     share, median = busy / (60.0 * minutes), 1e3 * status.solve_seconds["p50"]
     print(f"share of one core {share:.0%}, update p50 {median:.1f} ms")
     print(

@@ -54,8 +54,8 @@ def main() -> int:
     options = parser.parse_args()
     # A domain of its own, on this machine only: nothing else hears it, and it hears nothing else.
     os.environ |= {"ROS_DOMAIN_ID": str(30 + os.getpid() % 70), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    with node("sim_node"), node("mhe_node"):
-        heard, put_on = listen(options.seconds, options.payload_at)
+    with node("sim_node") as simulator, node("mhe_node") as estimator:
+        heard, put_on = listen(options.seconds, options.payload_at, (simulator, estimator))
     figures = judge(heard, put_on)
     for name, value in figures.items():
         print(f"{name:48s} {value:.4g}")
@@ -67,12 +67,13 @@ def main() -> int:
 
 
 @contextmanager
-def node(name: str) -> Iterator[None]:
+def node(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """A node in a process of its own."""
     code = f"from prime_ros.nodes.{name} import main; main()"
-    process = subprocess.Popen([sys.executable, "-c", code])
+    # From the root folder: beside the sources, Python would take the package without core and messages.
+    process = subprocess.Popen([sys.executable, "-c", code], cwd="/")
     try:
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGINT)
         try:
@@ -81,7 +82,9 @@ def node(name: str) -> Iterator[None]:
             process.kill()
 
 
-def listen(seconds: float, payload_at: float) -> tuple[Heard, float]:
+def listen(
+    seconds: float, payload_at: float, nodes: tuple[subprocess.Popen[bytes], ...]
+) -> tuple[Heard, float]:
     """Hear the nodes from the first estimate on; the payload is put on meanwhile, and when [s]."""
     import rclpy
     from prime_ros.msg import ContactForceArray, InertiaEstimate
@@ -118,7 +121,7 @@ def listen(seconds: float, payload_at: float) -> tuple[Heard, float]:
     spinning = threading.Thread(target=executor.spin, daemon=True)
     spinning.start()
     try:
-        wait_for(heard)
+        wait_for(heard, nodes)
         begin = time.time()
         time.sleep(payload_at)
         client.call_async(Trigger.Request())
@@ -131,12 +134,12 @@ def listen(seconds: float, payload_at: float) -> tuple[Heard, float]:
     return heard, put_on
 
 
-def wait_for(heard: Heard) -> None:
+def wait_for(heard: Heard, nodes: tuple[subprocess.Popen[bytes], ...]) -> None:
     """Until the first estimate."""
     deadline = time.monotonic() + STARTED
     while not heard.force:
-        if time.monotonic() > deadline:
-            sys.exit(f"no estimate within {STARTED:g} s: see the messages of the nodes above")
+        if time.monotonic() > deadline or any(process.poll() is not None for process in nodes):
+            sys.exit(f"a node ended, or no estimate came within {STARTED:g} s: see the messages above")
         time.sleep(0.05)
 
 
