@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any
 
@@ -26,6 +27,10 @@ from prime_ros.nodes.worker import Worker
 from prime_ros.robot import Robot, load_robot
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+SWITCH_INTERVAL = 0.0005
+"""How long the thread that receives may keep the estimator from going on [s]; Python's own 5 ms are half a step."""
 
 
 class MheNode(LifecycleNode):
@@ -203,6 +208,7 @@ class MheNode(LifecycleNode):
 
 def main() -> None:
     """Entry point of mhe_node."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
     running.run(MheNode)
 
 

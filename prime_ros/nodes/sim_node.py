@@ -70,7 +70,7 @@ class SimNode(Node):
             payload=parse_payload(settings.payload) if settings.payload else None,
             seed=settings.seed,
             mocap_rate=settings.mocap_rate,
-            start_ns=self.get_clock().now().nanoseconds,
+            start_ns=0,
         )
         self._topics = {
             name: self.create_publisher(conversion.message_type(kind), name, qos_profile_sensor_data)
@@ -84,6 +84,7 @@ class SimNode(Node):
         self.create_service(Trigger, "~/add_payload", self._on_add)
         self.create_service(Trigger, "~/remove_payload", self._on_remove)
         self._begin, self._steps = time.monotonic(), 0
+        self._start_ns = self.get_clock().now().nanoseconds  # now that the model has been built
         self.create_timer(STEP, self._catch_up)
 
     def _catch_up(self) -> None:
@@ -102,7 +103,7 @@ class SimNode(Node):
 
     def _publish(self, sample: SensorSample, truth: Truth) -> None:
         joints = {
-            "header": _header(truth.stamp_ns),
+            "header": _header(self._start_ns + truth.stamp_ns),
             "name": list(self._robot.joint_names),
             "position": sample.joint_position,
             "velocity": sample.joint_velocity,
@@ -110,7 +111,7 @@ class SimNode(Node):
         }
         self._send("joint_states", joints)
         imu = {
-            "header": _header(truth.stamp_ns, "imu"),
+            "header": _header(self._start_ns + truth.stamp_ns, "imu"),
             "angular_velocity": _vector("xyz", sample.angular_velocity),
             "linear_acceleration": _vector("xyz", sample.linear_acceleration),
         }
@@ -120,14 +121,16 @@ class SimNode(Node):
                 "position": _vector("xyz", sample.mocap.position),
                 "orientation": _vector("xyzw", sample.mocap.quat_xyzw),
             }
-            self._send("mocap", {"header": _header(sample.stamp_ns, WORLD_FRAME), "pose": pose})
+            self._send(
+                "mocap", {"header": _header(self._start_ns + sample.stamp_ns, WORLD_FRAME), "pose": pose}
+            )
         self._tell_truth(truth)
 
     def _tell_truth(self, truth: Truth) -> None:
         """On topics of its own, for comparison only."""
         if not any(self._topics[f"~/truth/{name}"].get_subscription_count() for name in TRUTH):
             return
-        header = _header(truth.stamp_ns, WORLD_FRAME)
+        header = _header(self._start_ns + truth.stamp_ns, WORLD_FRAME)
         contacts = [
             {"contact": name, "force": _vector("xyz", force), "probability": float(force[2] > 0.0)}
             for name, force in zip(self._robot.contact_names, truth.contact_force_W, strict=True)
