@@ -34,6 +34,7 @@ from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
+PREDICTED = 2  # knots that may be added on the strength of the prediction alone, if several wait
 TIMED_UPDATES = 500
 SLOW = 20  # updates over which the average time is judged against the budget
 RELAXED = 0.5  # share of the budget below which what was cut comes back
@@ -239,10 +240,10 @@ class LiveEstimator:
         return True
 
     def _append(self) -> int:
-        """Add all knots that the joints have passed, each at the iterate of the one before; how many."""
+        """Add all knots that the joints have passed; how many."""
         count, newest = 0, self._intake.buffers.joints.newest_ns
         while self._knot_ns is not None and newest is not None and self._knot_ns + self._dt_ns <= newest:
-            if count:
+            if count >= PREDICTED:
                 self._window.solve()
             self._knot_ns += self._dt_ns
             knot = self._builder.build(self._knot_ns, self._fallback())

@@ -30,7 +30,7 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 SWITCH_INTERVAL = 0.0005
-"""How long the thread that receives may keep the estimator from going on [s]; Python's own 5 ms are half a step."""
+"""How long the receiving thread may hold up the estimator [s]; Python's own 5 ms are half a step."""
 
 
 class MheNode(LifecycleNode):
