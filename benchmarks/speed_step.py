@@ -23,7 +23,7 @@ def step_timers(solved: Solved) -> dict[str, Callable[[], float]]:
     nq, nv = model.nq, model.nv
     q, velocity = solved.states[:nq, :-1], solved.states[nq : nq + nv]
     force = solved.controls[:nv].copy()
-    force[nv - len(knots[0].torque) :] += np.array([knot.torque for knot in knots[:-1]]).T
+    force[nv - len(knots.torque) :] += knots.torque[:, :-1]
     theta = solved.states[nq + nv :, 0]
     v, v_next = velocity[:, :-1], velocity[:, 1:]
     slack, acceleration = solved.controls[nv:], (v_next - v) / solved.config.dt
