@@ -310,7 +310,7 @@ class GaussNewton:
         prior_information: Array,
         cost_tolerance: float = 1e-6,
         threads: int = 0,
-        segment: int = 2048,
+        segment: int = 4096,
     ) -> None:
         """From K + 1 knots and the prior of the first state, mean (nx,) and inverse covariance (ndx, ndx).
 

@@ -110,7 +110,7 @@ void exposeFullInformation() {
       .def("__init__", bp::make_constructor(&makeSolver, bp::default_call_policies(),
                                             (bp::arg("step"), bp::arg("knots"), bp::arg("prior"),
                                              bp::arg("prior_information"), bp::arg("cost_tolerance") = 1e-6,
-                                             bp::arg("threads") = 0, bp::arg("segment") = 2048)))
+                                             bp::arg("threads") = 0, bp::arg("segment") = 4096)))
       .add_property("steps", &GaussNewton::steps)
       .add_property("nx", &GaussNewton::nx)
       .add_property("nu", &GaussNewton::nu)
