@@ -64,10 +64,11 @@ def make_bag(path: Path, minutes: float) -> None:
 
 def solve(bag: Path, results: Path, minutes: float) -> int:
     """Run `prime solve` as a user would and print what it took."""
-    command = [sys.executable, "-m", "prime_ros.cli", "solve", str(bag)]
-    command += ["--robot", "go2", "--out", str(results)]
+    command = [sys.executable, "-m", "prime_ros.cli", "solve", str(bag.resolve())]
+    command += ["--robot", "go2", "--out", str(results.resolve())]
     started = time.perf_counter()
-    process = subprocess.Popen(command)
+    # From the root folder: beside the sources, Python would take the package without its compiled core.
+    process = subprocess.Popen(command, cwd="/")
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds, megabytes = time.perf_counter() - started, usage.ru_maxrss * 1024 / 1e6
