@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.estimate import Certificate, Direction, Estimate, LinkEstimate
+from prime_ros.estimation.estimate import BodyInertia, Certificate, Direction, Estimate, LinkEstimate
 from prime_ros.estimation.gate import Gate
 from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
 from prime_ros.estimation.observability import directions
@@ -79,7 +79,11 @@ def to_estimate(
         contact_force_W=force,
         contact_probability=probability,
         std=std,
-        links=link_estimates(solution, robot),
+        links=link_estimates(
+            nominal_bodies(solution.problem.links, robot),
+            solution.solver.states[nq + nv :, 0],
+            posterior.theta_covariance,
+        ),
         ground_height=float(states[0, -1]),
         std_ground_height=float(np.sqrt(posterior.theta_covariance[-1, -1])),
         certificate=solution.certificate,
@@ -130,18 +134,28 @@ def link_directions(solution: Solution, robot: Robot, config: EstimatorConfig) -
     return tuple(sorted(found, key=lambda direction: direction.learned))
 
 
-def link_estimates(solution: Solution, robot: Robot) -> dict[str, LinkEstimate]:
-    """Nominal and estimated inertia of every identified link."""
-    theta, covariance = (
-        solution.solver.states[-solution.problem.step.ntheta :, 0],
-        solution.posterior.theta_covariance,
-    )
+def nominal_bodies(links: Iterable[str], robot: Robot) -> dict[str, BodyInertia]:
+    """Nominal inertia of every identified link, in the order of theta."""
+    return {
+        link: body_inertia(from_inertia(robot.model.inertias[robot.joint_of_link(link)])) for link in links
+    }
+
+
+def link_estimates(
+    nominal: Mapping[str, BodyInertia], theta: Array, covariance: Array
+) -> dict[str, LinkEstimate]:
+    """Nominal and estimated inertia of every identified link.
+
+    Args:
+        nominal: What `nominal_bodies` returned.
+        theta: Parameters, those of the links first, shape (ntheta,).
+        covariance: Theirs, shape (ntheta, ntheta).
+    """
     links = {}
-    for i, link in enumerate(solution.problem.links):
+    for i, (link, body) in enumerate(nominal.items()):
         block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
-        nominal = from_inertia(robot.model.inertias[robot.joint_of_link(link)])
         links[link] = LinkEstimate(
-            nominal=body_inertia(nominal),
+            nominal=body,
             estimate=body_inertia(theta[block]),
             std=body_inertia_std(theta[block], covariance[block, block]),
         )

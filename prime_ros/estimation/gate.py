@@ -115,8 +115,8 @@ class Gate:
             values = np.array([square[sensor.part][list(rows)].sum(axis=0) for rows in sensor.groups])
             measured = values[values > 0.0]
             typical = float(np.median(measured)) / chi2.median(size) if measured.size else 1.0
-            limit = chi2.isf(2.0 * norm.sf(sensor.sigmas), size) * max(1.0, typical)
-            result.append((sensor, values, float(limit)))
+            limit = squared_limit(sensor.sigmas, size) * max(1.0, typical)
+            result.append((sensor, values, limit))
         return result
 
     def _squares(self, solver: _core.GaussNewton) -> dict[Part, Array]:
@@ -126,6 +126,11 @@ class Gate:
         control = np.hstack([solver.controls, np.zeros((len(self.base["control"]), 1))])
         parts = {"configuration": residual[:nv], "velocity": residual[nv:], "control": control}
         return {part: self.base[part] * parts[part] ** 2 for part in PARTS}
+
+
+def squared_limit(sigmas: float, size: int) -> float:
+    """What the squared whitened residual of `size` channels exceeds as rarely as a Gaussian `sigmas` std."""
+    return float(chi2.isf(2.0 * norm.sf(sigmas), size))
 
 
 def _sensors(nv: int, config: EstimatorConfig) -> list[_Sensor]:

@@ -258,14 +258,14 @@ class LiveEstimator:
 
     def _fuse_late(self) -> None:
         """Look again at knots that lacked a pose or a rate, or joints that came out of order."""
-        assert self._knot_ns is not None
         late_ns = self._intake.buffers.joints.take_late()
         for age in range(1, len(self._knots)):
             knot = self._knots[-1 - age]
-            if late_ns is not None and knot.stamp_ns[0] + self._dt_ns >= late_ns:
-                self._knots[-1 - age] = self._builder.build(int(knot.stamp_ns[0]), self._fallback())
+            stamp_ns = int(knot.stamp_ns[0])
+            if late_ns is not None and stamp_ns + self._dt_ns >= late_ns:
+                self._knots[-1 - age] = self._builder.build(stamp_ns, self._fallback())
                 self._window.replace(age, self._knots[-1 - age])
-            elif _incomplete(knot) and self._intake.may_complete(self._knot_ns - age * self._dt_ns):
+            elif _incomplete(knot) and self._intake.may_complete(stamp_ns):
                 later = self._builder.completed(knot, self._fallback())
                 if _measured(later) > _measured(knot):
                     self._window.replace(age, later)

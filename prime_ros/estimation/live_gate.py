@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
 
 from prime_ros.config import EstimatorConfig
+from prime_ros.estimation.gate import squared_limit
 from prime_ros.estimation.problem import BASE_NV
 
 Array = NDArray[np.float64]
@@ -54,8 +54,7 @@ def groups(nv: int, config: EstimatorConfig) -> list[Group]:
     gates = config.outliers
 
     def group(sensor: str, rows: range, sigmas: float) -> Group:
-        limit = float(chi2.isf(2.0 * norm.sf(sigmas), len(rows))) if sigmas else 0.0
-        return Group(sensor, np.array(rows), limit)
+        return Group(sensor, np.array(rows), squared_limit(sigmas, len(rows)) if sigmas else 0.0)
 
     joints = [range(row, row + 1) for row in range(BASE_NV, nv)]
     rates = [range(nv + row, nv + row + 1) for row in range(BASE_NV, nv)]

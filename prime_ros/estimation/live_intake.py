@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.live_knots import Buffers
 from prime_ros.estimation.live_stream import SampleBuffer
+from prime_ros.measurements.masking import UNIT
 from prime_ros.measurements.ranges import MAX_DISTANCE, MAX_RATE, joint_limits
 from prime_ros.measurements.samples import NANOSECONDS
 from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-UNIT = 0.05  # how far the norm of a quaternion may be from one
 FROZEN = 4  # equal poses in a row that are no measurement any more, if joints move
 MOVING = 0.05  # [rad/s] root mean square of the joint rates
 KEEP_S = 1.5  # [s] of samples beyond the window

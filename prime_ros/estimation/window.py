@@ -12,9 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.covariance import contact_probability
-from prime_ros.estimation.estimate import Certificate, Estimate, LinkEstimate, SensorReport
-from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
+from prime_ros.estimation.covariance import contact_probability, link_estimates, nominal_bodies
+from prime_ros.estimation.estimate import Certificate, Estimate, SensorReport
 from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
 from prime_ros.measurements.knots import KnotMeasurements
@@ -37,6 +36,23 @@ class Settings:
     """Over the newest steps."""
 
 
+@dataclass
+class _Knot:
+    """What is remembered of a knot of the window."""
+
+    stamp_ns: int
+    torque: Array
+    """Of the step that leads to it, zero where not measured, shape (n,) [Nm]."""
+    measurement: _core.KnotMeasurement
+    lost: NDArray[np.bool_]
+    """Rows of (q, v) that lost their weight, shape (2 nv,)."""
+
+    @property
+    def weights(self) -> Array:
+        """Inverse variances of (q, v), shape (2 nv,)."""
+        return np.concatenate([self.measurement.configuration_weight, self.measurement.velocity_weight])
+
+
 class WindowEstimator:
     """The window of the core with the parameters of the robot, gates, and results as `Estimate`."""
 
@@ -51,19 +67,14 @@ class WindowEstimator:
         theta_std[-1] = 0.0  # the ground stays where it is
         walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
         self._window = _core.MovingHorizon(self._step, config.horizon.steps, walk)
-        self._nominal = [
-            from_inertia(robot.model.inertias[robot.joint_of_link(link)]) for link in config.links
-        ]
-        self._torque: deque[Array] = deque(maxlen=config.horizon.steps + 1)
-        self._stamps: deque[int] = deque(maxlen=config.horizon.steps + 1)
+        self._nominal = nominal_bodies(config.links, robot)
         self._squares: deque[Array] = deque(maxlen=CHI_SQUARE_KNOTS)
         self._sensor_of_row = np.full(2 * robot.model.nv, len(UNITS))  # the linear velocity is not measured
         for group in self.gate.groups:
             self._sensor_of_row[group.rows] = list(UNITS).index(group.sensor)
         self._report: _core.WindowReport | None = None
         self._knots_since_start = 0
-        self._knots: deque[_core.KnotMeasurement] = deque(maxlen=config.horizon.steps + 1)
-        self._lost: deque[NDArray[np.bool_]] = deque(maxlen=config.horizon.steps + 1)
+        self._knots: deque[_Knot] = deque(maxlen=config.horizon.steps + 1)
 
     @property
     def steps(self) -> int:
@@ -83,8 +94,8 @@ class WindowEstimator:
         mean[-1] = self.config.ground_height.initial
         self._window.reset(mean, np.diag(self._prior_std**-2.0), knot, start)
         self._knots_since_start = 0
-        for memory in (self._torque, self._stamps, self._squares, self._knots, self._lost):
-            memory.clear()
+        self._squares.clear()
+        self._knots.clear()
         self._remember(m, knot)
 
     def append(self, m: KnotMeasurements) -> None:
@@ -92,15 +103,14 @@ class WindowEstimator:
         knot, _, _ = self._knot(m)
         self._window.append(knot)
         self._remember(m, knot)
-        self._weigh(0, self.gate.gross(self._window.residual(0), _weights(knot), self._stamps[-1]))
+        self._judge(0)
 
     def replace(self, age: int, m: KnotMeasurements) -> None:
         """Give the knot of an age (0: newest) measurements that came late."""
         knot, _, _ = self._knot(m)
         self._window.set_measurement(age, knot)
-        self._knots[-1 - age] = knot
-        weights = np.where(self._lost[-1 - age], 0.0, _weights(knot))
-        self._weigh(age, self.gate.gross(self._window.residual(age), weights, self._stamps[-1 - age]))
+        self._knots[-1 - age].measurement = knot
+        self._judge(age)
 
     def predicted(self) -> Array:
         """State (q, v, theta) of the newest knot, shape (nx,)."""
@@ -114,7 +124,7 @@ class WindowEstimator:
         """
         ok = self._iterate()
         for _ in range(PASSES):
-            kept = self.gate.worst(self._window.residual(0), _weights(self._knots[-1])) if ok else None
+            kept = self.gate.worst(self._window.residual(0), self._knots[-1].weights) if ok else None
             if kept is None:
                 break
             self._weigh(0, kept)
@@ -147,9 +157,9 @@ class WindowEstimator:
             "contact_probability": probability_std,
         }
         theta, theta_covariance = state[nq + nv :], covariance[2 * nv :, 2 * nv :]
-        torque = self._torque[-age]  # of the step that leads to the knot after this one
+        torque = self._knots[-age].torque  # of the step that leads to the knot after this one
         return Estimate(
-            stamp_ns=np.array([self._stamps[-1 - age]]),
+            stamp_ns=np.array([self._knots[-1 - age].stamp_ns]),
             dt=self.config.dt,
             joint_names=self.robot.joint_names,
             contact_names=self.robot.contact_names,
@@ -162,7 +172,7 @@ class WindowEstimator:
             contact_force_W=force,
             contact_probability=probability,
             std=std,
-            links=self._links(theta, theta_covariance),
+            links=link_estimates(self._nominal, theta, theta_covariance),
             ground_height=float(theta[-1]),
             std_ground_height=float(np.sqrt(max(theta_covariance[-1, -1], 0.0))),
             certificate=self._certificate(),
@@ -195,11 +205,9 @@ class WindowEstimator:
         return knot_measurements(m, q[None], v[None], self.robot, self.config)[0], q, v
 
     def _remember(self, m: KnotMeasurements, knot: _core.KnotMeasurement) -> None:
-        self._torque.append(np.nan_to_num(m.joint_torque[0]))
-        self._stamps.append(int(m.stamp_ns[0]))
         self._knots_since_start += 1
-        self._knots.append(knot)
-        self._lost.append(np.zeros(2 * self.robot.model.nv, dtype=bool))
+        lost = np.zeros(2 * self.robot.model.nv, dtype=bool)
+        self._knots.append(_Knot(int(m.stamp_ns[0]), np.nan_to_num(m.joint_torque[0]), knot, lost))
 
     def _iterate(self) -> bool:
         warm = self._knots_since_start < WARM_UP * self.config.horizon.steps
@@ -211,36 +219,31 @@ class WindowEstimator:
             )
         return self._report.ok
 
+    def _judge(self, age: int) -> None:
+        """Take the weight of what is far from the prediction, and of what has lost it before."""
+        knot = self._knots[-1 - age]
+        weights = np.where(knot.lost, 0.0, knot.weights)
+        self._weigh(age, self.gate.gross(self._window.residual(age), weights, knot.stamp_ns))
+
     def _weigh(self, age: int, weights: Array) -> None:
         """Give the knot of an age new weights, if they differ from its own."""
         knot, nv = self._knots[-1 - age], self.robot.model.nv
-        before = _weights(knot)
-        self._lost[-1 - age] = self._lost[-1 - age] | ((before > 0.0) & (weights == 0.0))
+        before = knot.weights
+        knot.lost |= (before > 0.0) & (weights == 0.0)
         if not np.array_equal(weights, before):
-            knot.configuration_weight, knot.velocity_weight = weights[:nv], weights[nv:]
-            self._window.set_measurement(age, knot)
+            y = knot.measurement
+            y.configuration_weight, y.velocity_weight = weights[:nv], weights[nv:]
+            self._window.set_measurement(age, y)
 
     def _sums(self, age: int) -> Array:
         """Count, chi-square and sum of squared residuals of every sensor at one knot, shape (3, sensors)."""
-        knot, residual = self._knots[-1 - age], self._window.residual(age)
-        weights = _weights(knot)
-        square = residual**2
+        weights = self._knots[-1 - age].weights
+        square = self._window.residual(age) ** 2
         used = (weights > 0.0).astype(float)
         parts = (used, weights * square, used * square)
         return np.array(
             [np.bincount(self._sensor_of_row, part, len(UNITS) + 1)[: len(UNITS)] for part in parts]
         )
-
-    def _links(self, theta: Array, covariance: Array) -> dict[str, LinkEstimate]:
-        links = {}
-        for i, link in enumerate(self.config.links):
-            block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
-            links[link] = LinkEstimate(
-                nominal=body_inertia(self._nominal[i]),
-                estimate=body_inertia(theta[block]),
-                std=body_inertia_std(theta[block], covariance[block, block]),
-            )
-        return links
 
     def _certificate(self) -> Certificate:
         report = self._report
@@ -256,8 +259,3 @@ class WindowEstimator:
             relative_cost_change=float("nan"),
             stages=(),
         )
-
-
-def _weights(knot: _core.KnotMeasurement) -> Array:
-    """Inverse variances of (q, v), shape (2 nv,)."""
-    return np.concatenate([knot.configuration_weight, knot.velocity_weight])

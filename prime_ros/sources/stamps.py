@@ -8,14 +8,11 @@ from numpy.typing import NDArray
 
 from prime_ros.exceptions import SourceError
 from prime_ros.measurements.samples import NANOSECONDS, Stamps
+from prime_ros.measurements.tick_clock import MAX_RATE_ERROR, MILLISECOND, WRAP
 
-MILLISECOND = 1_000_000
-TICK_WRAP = 2**32
 MAX_BINS = 64
 EARLY = 0.1
 """Quantile of the delay between counting and receipt that a line is laid through: what came early."""
-MAX_RATE_ERROR = 0.01
-"""How far a counter of milliseconds may be off the recorder's clock [-]."""
 
 
 def header_stamps(seconds: NDArray[np.integer], nanoseconds: NDArray[np.integer], where: str) -> Stamps:
@@ -78,8 +75,8 @@ def tick_stamps(tick: NDArray[np.integer], receipt: Stamps) -> Stamps:
 def _unwrapped(tick: NDArray[np.integer]) -> Stamps:
     """Counts since the first one, whatever happens to the upper end of uint32."""
     counts = np.asarray(tick, np.int64)
-    steps = (counts[1:] - counts[:-1]) % TICK_WRAP
-    steps[steps >= TICK_WRAP // 2] -= TICK_WRAP
+    steps = (counts[1:] - counts[:-1]) % WRAP
+    steps[steps >= WRAP // 2] -= WRAP
     return np.concatenate([np.zeros(min(1, len(tick)), np.int64), np.cumsum(steps, dtype=np.int64)])
 
 
