@@ -16,7 +16,7 @@ from prime_ros.estimation.estimate import BodyInertia
 from prime_ros.nodes import conversion, running
 from prime_ros.nodes.parameters import Parameters
 from prime_ros.nodes.settings import ModelSettings
-from prime_ros.outputs.messages import WORLD_FRAME
+from prime_ros.outputs.messages import WORLD_FRAME, body, header, quaternion, vector
 from prime_ros.outputs.topics import TYPES
 from prime_ros.robot import load_robot
 from prime_ros.simulation.payload import parse_payload
@@ -103,7 +103,7 @@ class SimNode(Node):
 
     def _publish(self, sample: SensorSample, truth: Truth) -> None:
         joints = {
-            "header": _header(self._start_ns + truth.stamp_ns),
+            "header": header(self._start_ns + truth.stamp_ns, ""),
             "name": list(self._robot.joint_names),
             "position": sample.joint_position,
             "velocity": sample.joint_velocity,
@@ -111,18 +111,18 @@ class SimNode(Node):
         }
         self._send("joint_states", joints)
         imu = {
-            "header": _header(self._start_ns + truth.stamp_ns, "imu"),
-            "angular_velocity": _vector("xyz", sample.angular_velocity),
-            "linear_acceleration": _vector("xyz", sample.linear_acceleration),
+            "header": header(self._start_ns + truth.stamp_ns, "imu"),
+            "angular_velocity": vector(sample.angular_velocity),
+            "linear_acceleration": vector(sample.linear_acceleration),
         }
         self._send("imu", imu)
         if sample.mocap is not None:
             pose = {
-                "position": _vector("xyz", sample.mocap.position),
-                "orientation": _vector("xyzw", sample.mocap.quat_xyzw),
+                "position": vector(sample.mocap.position),
+                "orientation": quaternion(sample.mocap.quat_xyzw),
             }
             self._send(
-                "mocap", {"header": _header(self._start_ns + sample.stamp_ns, WORLD_FRAME), "pose": pose}
+                "mocap", {"header": header(self._start_ns + sample.stamp_ns, WORLD_FRAME), "pose": pose}
             )
         self._tell_truth(truth)
 
@@ -130,23 +130,17 @@ class SimNode(Node):
         """On topics of its own, for comparison only."""
         if not any(self._topics[f"~/truth/{name}"].get_subscription_count() for name in TRUTH):
             return
-        header = _header(self._start_ns + truth.stamp_ns, WORLD_FRAME)
+        common = header(self._start_ns + truth.stamp_ns, WORLD_FRAME)
         contacts = [
-            {"contact": name, "force": _vector("xyz", force), "probability": float(force[2] > 0.0)}
+            {"contact": name, "force": vector(force), "probability": float(force[2] > 0.0)}
             for name, force in zip(self._robot.contact_names, truth.contact_force_W, strict=True)
         ]
-        self._send("~/truth/contacts", {"header": header, "contacts": contacts})
+        self._send("~/truth/contacts", {"header": common, "contacts": contacts})
         if self._steps % INERTIA_EVERY == 0:
             inertia = truth.base_inertia
-            body = BodyInertia(inertia.mass, inertia.lever, inertia.inertia)
-            values = {
-                "mass": body.mass,
-                "com": _vector("xyz", body.com),
-                "inertia_com": body.inertia_com.ravel(),
-            }
-            self._send(
-                "~/truth/inertia", {"header": header, "links": [self._robot.base_link], "estimate": [values]}
-            )
+            values = body(BodyInertia(inertia.mass, inertia.lever, inertia.inertia))
+            links = [self._robot.base_link]
+            self._send("~/truth/inertia", {"header": common, "links": links, "estimate": [values]})
 
     def _send(self, topic: str, values: dict[str, Any]) -> None:
         publisher = self._topics[topic]
@@ -168,15 +162,6 @@ class SimNode(Node):
 
 def _check(settings: SimSettings) -> None:
     parse_payload(settings.next_payload)
-
-
-def _header(stamp_ns: int, frame: str = "") -> dict[str, Any]:
-    second, nanosecond = divmod(stamp_ns, 1000 * 1000 * 1000)
-    return {"stamp": {"sec": second, "nanosec": nanosecond}, "frame_id": frame}
-
-
-def _vector(names: str, values: Any) -> dict[str, float]:
-    return dict(zip(names, map(float, values), strict=True))
 
 
 def main() -> None:

@@ -142,9 +142,9 @@ def inertia(estimate: Estimate, stamp_ns: int, frames: FrameNames) -> Values:
     return {
         "header": header(np.array([stamp_ns]), frames.world),
         "links": list(estimate.links),
-        "nominal": [_body(link.nominal) for link in links],
-        "estimate": [_body(link.estimate) for link in links],
-        "std": [_body(link.std) for link in links],
+        "nominal": [body(link.nominal) for link in links],
+        "estimate": [body(link.estimate) for link in links],
+        "std": [body(link.std) for link in links],
         "ground_height": float(estimate.ground_height),
         "ground_height_std": float(estimate.std_ground_height),
     }
@@ -187,27 +187,28 @@ def transform(stamp_ns: Stamps, edge: Edge) -> Values:
     }
 
 
-def header(stamp_ns: Stamps, frame: str) -> Values:
-    """std_msgs/Header at the time of measurement."""
+def header(stamp_ns: Stamps | int, frame: str) -> Values:
+    """std_msgs/Header at the time of measurement, of one or of K."""
     second, nanosecond = np.divmod(stamp_ns, NANOSECONDS)
     return {"stamp": {"sec": second, "nanosec": nanosecond}, "frame_id": frame}
 
 
 def vector(rows: Array) -> Values:
-    """geometry_msgs/Vector3 or Point from (K, 3)."""
+    """geometry_msgs/Vector3 or Point from (K, 3), or one from (3,)."""
     return dict(zip("xyz", rows.T, strict=True))
 
 
 def quaternion(rows: Array) -> Values:
-    """geometry_msgs/Quaternion from (K, 4), x y z w."""
+    """geometry_msgs/Quaternion from (K, 4), or one from (4,), x y z w."""
     return dict(zip("xyzw", rows.T, strict=True))
 
 
-def _body(body: BodyInertia) -> Values:
+def body(inertia: BodyInertia) -> Values:
+    """prime_ros/BodyInertia."""
     return {
-        "mass": float(body.mass),
-        "com": dict(zip("xyz", map(float, body.com), strict=True)),
-        "inertia_com": np.asarray(body.inertia_com, dtype=float).ravel().tolist(),
+        "mass": float(inertia.mass),
+        "com": vector(np.asarray(inertia.com, dtype=float)),
+        "inertia_com": np.asarray(inertia.inertia_com, dtype=float).ravel().tolist(),
     }
 
 

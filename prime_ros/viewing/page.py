@@ -8,13 +8,13 @@ and a timeline of forces beside it, and meshcat has had no release since 2021.
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prime_ros.outputs.html import inline_json, template, trusted
 from prime_ros.viewing.scene import Scene
 
 TEMPLATE = Path(__file__).parent / "template"
@@ -35,23 +35,14 @@ _ALIGNMENT = 4  # bytes
 
 def render_page(scene: Scene) -> str:
     """HTML of a scene."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     content, places = packed(scene.arrays)
     store = {**scene.about, "arrays": places}
-    return environment.get_template("view.jinja").render(
+    return template(TEMPLATE / "view.jinja").render(
         about=scene.about,
-        style=_trusted((TEMPLATE / "view.css").read_text(encoding="utf-8")),
-        script=_trusted("\n".join((TEMPLATE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
-        store=_trusted(_inline_json(store)),
-        content=_trusted(base64.b64encode(content).decode("ascii")),
+        style=trusted((TEMPLATE / "view.css").read_text(encoding="utf-8")),
+        script=trusted("\n".join((TEMPLATE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
+        store=inline_json(store),
+        content=trusted(base64.b64encode(content).decode("ascii")),
     )
 
 
@@ -66,15 +57,3 @@ def packed(arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, dict[str, 
         pieces.append(piece + bytes(-len(piece) % _ALIGNMENT))
         offset += len(pieces[-1])
     return b"".join(pieces), places
-
-
-def _inline_json(store: dict[str, Any]) -> str:
-    """JSON that no name can break out of."""
-    plain = json.dumps(store, allow_nan=False, separators=(",", ":"))
-    return plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _trusted(text: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(text)

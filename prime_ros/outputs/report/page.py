@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from prime_ros.estimation.estimate import Estimate
 from prime_ros.outputs.context import RunContext
+from prime_ros.outputs.html import inline_json, template, trusted
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -42,8 +42,6 @@ def write_report(estimate: Estimate, robot: Robot, context: RunContext, path: Pa
 
 def render(estimate: Estimate, robot: Robot, context: RunContext) -> str:
     """The page as HTML."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from prime_ros.outputs.report.detail import detail
     from prime_ros.outputs.report.residuals import statistics
 
@@ -51,16 +49,9 @@ def render(estimate: Estimate, robot: Robot, context: RunContext) -> str:
     plots, store = _plots_and_store(estimate, context, found)
     script, places = _embedded(plots)
     library = _library()
-    room = LIMIT - len(script) - len(library) - len(_inline_json(store))
+    room = LIMIT - len(script) - len(library) - len(inline_json(store))
     store |= detail(estimate, room)
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.jinja").render(
+    return template(TEMPLATE / "page.jinja").render(
         estimate=estimate,
         robot=robot,
         run=context,
@@ -70,7 +61,7 @@ def render(estimate: Estimate, robot: Robot, context: RunContext) -> str:
         plots_script=script,
         style=_text("page.css"),
         script=_text("page.js"),
-        store=_inline_json(store),
+        store=inline_json(store),
         detailed=bool(store["plots"]),
         **_facts(estimate, robot, context, found),
     )
@@ -139,42 +130,24 @@ def _embedded(plots: Mapping[str, figure]) -> tuple[Any, dict[str, Any]]:
     """Script that draws the figures, and the place of each in the page."""
     from bokeh.document import Document
     from bokeh.embed import components
-    from markupsafe import Markup
 
     if not plots:
-        return Markup(""), {}
+        return trusted(""), {}
     document = Document()
     # Frozen, or the document looks through all of its models again for every figure.
     with document.models.freeze():
         for plot in plots.values():
             document.add_root(plot)
     script, places = components(dict(plots))
-    return Markup(script), {name: Markup(place) for name, place in places.items()}
+    return trusted(script), {name: trusted(place) for name, place in places.items()}
 
 
 def _library() -> Any:
     """BokehJS, without widgets, tables and WebGL."""
     from bokeh.resources import Resources
-    from markupsafe import Markup
 
-    return Markup(Resources(mode="inline", components=["bokeh"]).render_js())
-
-
-def _inline_json(store: Mapping[str, Any]) -> Any:
-    """JSON that no name can break out of."""
-    from markupsafe import Markup
-
-    plain = json.dumps(store, allow_nan=False, default=_number, separators=(",", ":"))
-    return Markup(plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} in the data of the page")
+    return trusted(Resources(mode="inline", components=["bokeh"]).render_js())
 
 
 def _text(name: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup((TEMPLATE / name).read_text(encoding="utf-8"))
+    return trusted((TEMPLATE / name).read_text(encoding="utf-8"))
