@@ -88,7 +88,9 @@ def solved_problem(knots: int) -> Solved:
     problem = build_problem(measurements, robot(), config)
     solver = _core.GaussNewton(problem.step, problem.knots, problem.prior, problem.prior_information)
     solver.set_trajectory(problem.states, problem.controls)
-    certificate = solve_gauss_newton(solver, Gate(problem.knots, config), config, lambda _: None)
+    certificate = solve_gauss_newton(
+        problem.step, solver, Gate(problem.knots, config), config, lambda _: None
+    )
     if not certificate.converged:
         raise RuntimeError(f"{knots} knots: {certificate.reason}")
     states, controls = np.array(solver.states), np.array(solver.controls)

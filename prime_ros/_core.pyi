@@ -87,6 +87,24 @@ class ContactStep:
         `force` (nv,) is the generalised force: joint torque plus disturbance [N, Nm]; `slack` (3 C,) [m/s].
         Input that is not finite leaves `data.converged` False and NaN results.
         """
+    def invert(
+        self,
+        data: ContactStepData,
+        q: Array,
+        v: Array,
+        v_next: Array,
+        force: Array,
+        weight: Array,
+        theta: Array,
+    ) -> float:
+        """Cost of the least improbable disturbance and slack that lead to `v_next`, left in `data.control`.
+
+        `force` (nv,) is known, the disturbance adds to it; `weight` (nu,) holds inverse variances.
+        `data.impulse` is the first guess (strictly inside the friction cones) and the result. Infinity for
+        input that is not finite.
+        """
+    def contact_velocity(self, data: ContactStepData, q: Array, v: Array) -> Array:
+        """Velocities J(q) v of the contact points in world axes, (3 C,) [m/s]."""
     def differentiate(self, data: ContactStepData, q: Array, v: Array) -> None:
         """Fill the derivatives in `data` at the step just solved with the same q and v."""
     def impulse_derivatives(self, data: ContactStepData) -> tuple[Array, Array]:
@@ -101,10 +119,13 @@ class ContactStepData:
     v_next: Array
     """Velocity after the step, (nv,); before `solve`, the first guess (NaN: v)."""
 
+    impulse: Array
+    """Contact impulses on the robot, (3 C,) [N s]; before `invert`, the first guess."""
+
     def __init__(self, step: ContactStep, /) -> None: ...
     @property
-    def impulse(self) -> Array:
-        """Contact impulses on the robot, (3 C,) [N s]."""
+    def control(self) -> Array:
+        """Disturbance and slack found by `invert`, (nu,)."""
     @property
     def z(self) -> Array:
         """Argument of the contact potentials, (3 C,) [m/s]."""
@@ -252,9 +273,6 @@ class IterationReport:
         """Contact steps that did not converge."""
     @property
     def accepted(self) -> bool: ...
-    @property
-    def rolled_out(self) -> bool:
-        """Whether the accepted step was a nonlinear rollout."""
 
 class Posterior:
     """Standard deviations and leverages at the solution (Laplace approximation). Made by the core only."""
@@ -300,7 +318,7 @@ class Posterior:
         """False if the information was singular or not finite; entries are then NaN."""
 
 class GaussNewton:
-    """Gauss-Newton multiple shooting on structured sweeps (docs/concept.md)."""
+    """Gauss-Newton on structured sweeps, over motions that obey the dynamics (docs/concept.md)."""
 
     def __init__(
         self,
@@ -308,15 +326,13 @@ class GaussNewton:
         knots: KnotSeries,
         prior: Array,
         prior_information: Array,
-        cost_tolerance: float = 1e-6,
         threads: int = 0,
         segment: int = 4096,
     ) -> None:
         """From K + 1 knots and the prior of the first state, mean (nx,) and inverse covariance (ndx, ndx).
 
-        `cost_tolerance`: relative change of the cost below which a rollout closes the defects; `threads`: 0
-        for as many as OpenMP allows; `segment`: most steps whose linearisation is kept, which bounds the
-        memory of long recordings.
+        `threads`: 0 for as many as OpenMP allows; `segment`: most steps whose linearisation is kept, which
+        bounds the memory of long recordings.
         """
     @property
     def steps(self) -> int:

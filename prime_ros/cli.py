@@ -311,7 +311,7 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mappi
         from prime_ros.outputs.write import check_directory, write_results
 
         check_directory(job.out)
-        config = load_estimator_config(job.config, job.overrides)
+        config = load_estimator_config(job.config, job.overrides, job.robot)
 
         from prime_ros.robot import load_robot
 
@@ -354,7 +354,7 @@ def _inspect(
     from prime_ros.config import load_estimator_config
     from prime_ros.inspection import inspect, print_inspection
 
-    settings = load_estimator_config(config, overrides)
+    settings = load_estimator_config(config, overrides, robot)
     model = None
     if robot is not None:
         from prime_ros.robot import load_robot

@@ -39,6 +39,8 @@ class Contact:
     """Radius [m], 0 for a point."""
     friction: Array
     """Friction coefficients along world x and y, shape (2,) [-]."""
+    foot: str
+    """Foot it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ class Robot:
     def contact_names(self) -> tuple[str, ...]:
         """Names of the contacts."""
         return tuple(contact.name for contact in self.contacts)
+
+    @property
+    def feet(self) -> dict[str, tuple[str, ...]]:
+        """Names of the contacts of each foot, by its name."""
+        feet: dict[str, tuple[str, ...]] = {}
+        for contact in self.contacts:
+            feet[contact.foot] = (*feet.get(contact.foot, ()), contact.name)
+        return feet
 
     @property
     def base_link(self) -> str:
@@ -196,6 +206,7 @@ def _contact(model: pin.Model, config: ContactConfig, friction: Sequence[float])
         offset=frame.placement.act(np.array(config.offset)),
         radius=config.radius,
         friction=np.array(config.friction or friction),
+        foot=config.foot or config.name,
     )
 
 

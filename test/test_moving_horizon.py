@@ -31,9 +31,9 @@ def problem() -> Problem:
 def whole() -> _core.GaussNewton:
     """Solver of all knots, converged."""
     p, settings = problem(), config(NO_GATES, "solver.cost_tolerance=1e-12", "contact.kappa_stages=[500]")
-    solver = _core.GaussNewton(p.step, p.knots, p.prior, p.prior_information, 1e-12, 1)
+    solver = _core.GaussNewton(p.step, p.knots, p.prior, p.prior_information, threads=1)
     solver.set_trajectory(p.states, p.controls)
-    assert solve_gauss_newton(solver, Gate(p.knots, settings), settings, lambda _: None).converged
+    assert solve_gauss_newton(p.step, solver, Gate(p.knots, settings), settings, lambda _: None).converged
     return solver
 
 

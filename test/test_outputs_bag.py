@@ -427,7 +427,7 @@ SKEW = """<robot name="skew">
 
 def skewed(go2: Robot, estimate: Estimate) -> tuple[Robot, Estimate]:
     """A robot of three joints about skew axes, and an estimate of it."""
-    contact = Contact("toe", 4, np.array([0.1, -0.2, 0.3]), 0.05, np.ones(2))
+    contact = Contact("toe", 4, np.array([0.1, -0.2, 0.3]), 0.05, np.ones(2), "toe")
     robot = replace(
         go2,
         model=pin.buildModelFromXML(SKEW, pin.JointModelFreeFlyer()),

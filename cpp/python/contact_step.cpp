@@ -53,6 +53,26 @@ void differentiate(const ContactStep& step, ContactStepData& data, const VectorX
   step.differentiate(data, q, v);
 }
 
+VectorXd contactVelocity(const ContactStep& step, ContactStepData& data, const VectorXd& q,
+                         const VectorXd& v) {
+  checkData(step, data);
+  checkSize(q, step.nq(), "q");
+  checkSize(v, step.nv(), "v");
+  return step.contactVelocity(data, q, v);
+}
+
+double invert(const ContactStep& step, ContactStepData& data, const VectorXd& q, const VectorXd& v,
+              const VectorXd& v_next, const VectorXd& force, const VectorXd& weight, const VectorXd& theta) {
+  checkData(step, data);
+  checkSize(q, step.nq(), "q");
+  checkSize(v, step.nv(), "v");
+  checkSize(v_next, step.nv(), "v_next");
+  checkSize(force, step.nv(), "force");
+  checkSize(weight, step.nv() + 3 * step.ncontacts(), "weight");
+  checkSize(theta, step.ntheta(), "theta");
+  return step.invert(data, q, v, v_next, force, weight, theta);
+}
+
 bp::tuple impulseDerivatives(const ContactStep& step, const ContactStepData& data) {
   checkData(step, data);
   MatrixXd dx(3 * step.ncontacts(), 2 * step.nv() + step.ntheta());
@@ -88,7 +108,8 @@ void exposeContactStep() {
   bp::class_<ContactStepData, std::shared_ptr<ContactStepData>, boost::noncopyable>(
       "ContactStepData", "Scratch memory and results of ContactStep.", bp::init<const ContactStep&>())
       .add_property("v_next", copied(&ContactStepData::v_next), assigned(&ContactStepData::v_next))
-      .add_property("impulse", copied(&ContactStepData::impulse))
+      .add_property("impulse", copied(&ContactStepData::impulse), assigned(&ContactStepData::impulse))
+      .add_property("control", copied(&ContactStepData::control))
       .add_property("z", copied(&ContactStepData::z))
       .def_readonly("iterations", &ContactStepData::iterations)
       .def_readonly("converged", &ContactStepData::converged)
@@ -118,6 +139,14 @@ void exposeContactStep() {
           "solve", &solve,
           (bp::arg("data"), bp::arg("q"), bp::arg("v"), bp::arg("force"), bp::arg("slack"), bp::arg("theta")),
           "Solves the step; data.v_next is the first guess and the result.")
+      .def("invert", &invert,
+           (bp::arg("data"), bp::arg("q"), bp::arg("v"), bp::arg("v_next"), bp::arg("force"),
+            bp::arg("weight"), bp::arg("theta")),
+           "The least improbable generalised force and slack (data.control) that lead to v_next, and their "
+           "cost; "
+           "data.impulse is the first guess and the result.")
+      .def("contact_velocity", &contactVelocity, (bp::arg("data"), bp::arg("q"), bp::arg("v")),
+           "Velocities of the contact points in world axes, (3 nc,) [m/s].")
       .def("differentiate", &differentiate, (bp::arg("data"), bp::arg("q"), bp::arg("v")),
            "Derivatives of v_next at the step just solved.")
       .def("impulse_derivatives", &impulseDerivatives, (bp::arg("data")),

@@ -13,10 +13,10 @@ namespace python {
 namespace {
 
 std::shared_ptr<GaussNewton> makeSolver(const std::shared_ptr<ContactStep>& step, const KnotSeries& knots,
-                                        const VectorXd& prior, const MatrixXd& information,
-                                        double cost_tolerance, int threads, int segment) {
-  return std::make_shared<GaussNewton>(FullInformationProblem{step, knots, prior, information},
-                                       cost_tolerance, threads, segment);
+                                        const VectorXd& prior, const MatrixXd& information, int threads,
+                                        int segment) {
+  return std::make_shared<GaussNewton>(FullInformationProblem{step, knots, prior, information}, threads,
+                                       segment);
 }
 
 KnotMeasurement knotAt(const KnotSeries& series, int k) {
@@ -80,8 +80,7 @@ void exposeReports() {
       .def_readonly("damping", &R::damping)
       .def_readonly("newton_worst", &R::newton_worst)
       .def_readonly("newton_failures", &R::newton_failures)
-      .def_readonly("accepted", &R::accepted)
-      .def_readonly("rolled_out", &R::rolled_out);
+      .def_readonly("accepted", &R::accepted);
   using P = Posterior;
   bp::class_<P>("Posterior", "Standard deviations and leverages at the solution.", bp::no_init)
       .add_property("position_std", copied(&P::position_std))
@@ -106,11 +105,11 @@ void exposeFullInformation() {
   exposeReports();
   using by_value = bp::return_value_policy<bp::return_by_value>;
   bp::class_<GaussNewton, std::shared_ptr<GaussNewton>, boost::noncopyable>(
-      "GaussNewton", "Gauss-Newton multiple shooting on structured sweeps.", bp::no_init)
-      .def("__init__", bp::make_constructor(&makeSolver, bp::default_call_policies(),
-                                            (bp::arg("step"), bp::arg("knots"), bp::arg("prior"),
-                                             bp::arg("prior_information"), bp::arg("cost_tolerance") = 1e-6,
-                                             bp::arg("threads") = 0, bp::arg("segment") = 4096)))
+      "GaussNewton", "Gauss-Newton on structured sweeps.", bp::no_init)
+      .def("__init__", bp::make_constructor(
+                           &makeSolver, bp::default_call_policies(),
+                           (bp::arg("step"), bp::arg("knots"), bp::arg("prior"), bp::arg("prior_information"),
+                            bp::arg("threads") = 0, bp::arg("segment") = 4096)))
       .add_property("steps", &GaussNewton::steps)
       .add_property("nx", &GaussNewton::nx)
       .add_property("nu", &GaussNewton::nu)

@@ -96,6 +96,11 @@ ContactStepData::ContactStepData(const ContactStep& step)
   size_t widest = 0;
   for (const auto& support : step.contact_supports_) widest = std::max(widest, support.dofs.size());
   const auto n = static_cast<Eigen::Index>(widest);
+  control = VectorXd::Zero(step.nv() + 3 * step.ncontacts());
+  force_free_ = weighted_force_ = momentum_;
+  z_bare_ = coordinate_ = coordinate_trial_ = slope_ = impulse;
+  compliance_ = normal_ = MatrixXd::Zero(3 * step.ncontacts(), 3 * step.ncontacts());
+  on_graph_.resize(static_cast<size_t>(step.ncontacts()));
   for (int s : step.support_of_contact_)
     jacobian_.emplace_back(3, step.contact_supports_[static_cast<size_t>(s)].dofs.size());
   slide_ = jacobian_;

@@ -17,11 +17,7 @@ namespace pin = pinocchio;
 namespace {
 
 constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease of the merit that a step must reach
-constexpr double kPenaltyShare = 0.3;     ///< share of the defects' penalty kept as predicted decrease
-constexpr double kNoGap = 1e-12;          ///< sum of defects that counts as none
-constexpr double kNoStep = 1e-16;         ///< squared norm of a control step that tells nothing
-constexpr double kCurvatureChange = 2.0;  ///< largest factor of the curvature of a knot per iteration
-constexpr double kCurvatureMax = 1e3;
+constexpr double kExplained = 1e-8;   ///< cost of a knot up to which its controls are found
 constexpr int kHalvings = 6;
 constexpr double kDampingStart = 1e-2, kDampingMin = 1e-6;
 
@@ -70,11 +66,10 @@ void checkProblem(const FullInformationProblem& p) {
 
 }  // namespace
 
-GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads, int segment)
+GaussNewton::GaussNewton(FullInformationProblem problem, int threads, int segment)
     : problem_((checkProblem(problem), std::move(problem))), nq_(problem_.step->nq()),
       nv_(problem_.step->nv()), ntheta_(problem_.step->ntheta()), ndx_(2 * nv_ + ntheta_), threads_(threads),
-      cost_tolerance_(cost_tolerance), segment_(segment), pool_(*problem_.step),
-      sweep_({nv_, ntheta_, nu()}, steps(), segment, {}) {
+      segment_(segment), pool_(*problem_.step), sweep_({nv_, ntheta_, nu()}, steps(), segment, {}) {
   Eigen::setNbThreads(1);  // the parallelism is over knots
   if (threads_ <= 0) threads_ = omp_get_max_threads();
   threads_ = std::min(threads_, pool_.size());
@@ -87,8 +82,6 @@ GaussNewton::GaussNewton(FullInformationProblem problem, double cost_tolerance, 
     t.impulses = MatrixXd::Zero(3 * problem_.step->ncontacts(), K);
     t.velocity_gap = t.configuration_gap = MatrixXd::Zero(nv_, K);
   };
-  curvature_ = VectorXd::Ones(K);
-  last_du_ = MatrixXd::Zero(nu(), K);
   allocate(current_);
   allocate(trial_);
 }
@@ -103,13 +96,14 @@ void GaussNewton::setTrajectory(const MatrixXd& states, const MatrixXd& controls
   current_.controls = controls;
   current_.v_next = states.middleRows(nq_, nv_).rightCols(steps());
   evaluated_ = false;
+  start_ = Start::kMeasured;
 }
 
 void GaussNewton::setKappa(double kappa) {
   problem_.step->setKappa(kappa);
   evaluated_ = false;
-  damping_ = penalty_ = last_alpha_ = 0.0;
-  curvature_.setOnes();
+  if (start_ == Start::kNone) start_ = Start::kOtherSmoothing;
+  damping_ = 0.0;
 }
 
 void GaussNewton::setWeights(const MatrixXd& configuration, const MatrixXd& velocity,
@@ -123,7 +117,6 @@ void GaussNewton::setWeights(const MatrixXd& configuration, const MatrixXd& velo
   problem_.knots.velocity_weight = velocity;
   problem_.knots.control_weight = control;
   evaluated_ = false;
-  last_alpha_ = 0.0;
 }
 
 VectorXd GaussNewton::gaps() const {
@@ -167,7 +160,8 @@ void GaussNewton::evaluate(Trajectory& t) {
   VectorXd costs = VectorXd::Zero(K + 1);
   t.newton_worst = t.newton_failures = 0;
   int worst = 0, failures = 0;
-#pragma omp parallel for num_threads(threads_) schedule(static) reduction(max : worst) reduction(+ : failures)
+#pragma omp parallel for num_threads(threads_) schedule(dynamic, 16) reduction(max : worst) \
+    reduction(+ : failures)
   for (int k = 0; k <= K; ++k) {
     const auto x = t.states.col(k);
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
@@ -210,14 +204,12 @@ void GaussNewton::setArrival(sweeps::SegmentedSweep& sweep) {
   sweep.set_arrival(hessian.data(), gradient.data());
 }
 
-sweeps::SegmentedSweep::Linearise GaussNewton::linearisation(double damping, VectorXd curvature) {
-  return [this, damping, curvature = std::move(curvature)](sweeps::Sweep& sweep, sweeps::Segment segment) {
-    linearise(sweep, segment, damping, curvature);
-  };
+sweeps::SegmentedSweep::Linearise GaussNewton::linearisation(double damping) {
+  return
+      [this, damping](sweeps::Sweep& sweep, sweeps::Segment segment) { linearise(sweep, segment, damping); };
 }
 
-void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping,
-                            const VectorXd& curvature) {
+void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping) {
   const int K = steps();
   const double dt = problem_.step->settings().dt;
   const VectorXd nothing = VectorXd::Zero(ndx_);
@@ -247,128 +239,74 @@ void GaussNewton::linearise(sweeps::Sweep& sweep, sweeps::Segment segment, doubl
       evaluateStep(current_, k, workspace);
       problem_.step->differentiate(workspace, x.head(nq_), x.segment(nq_, nv_));
       lu = y.control_weight.cwiseProduct(current_.controls.col(k));
-      luu = y.control_weight * curvature[k];
+      luu = y.control_weight;
       linearisation.store(sweep, local, workspace, dt, current_.states.col(k + 1).segment<6>(nq_), luu, lu,
                           current_.velocity_gap.col(k), current_.configuration_gap.col(k));
     }
   }
 }
 
-void GaussNewton::shoot(double alpha, Trajectory& trial) {
-  const int K = steps();
-  for (int k = 0; k <= K; ++k) {
-    const Eigen::Map<const VectorXd> dx(sweep_.dx(k), ndx_);
-    retract(current_.states.col(k), alpha * dx, trial.states.col(k));
-    if (k < K)
-      trial.controls.col(k) =
-          current_.controls.col(k) + alpha * Eigen::Map<const VectorXd>(sweep_.du(k), nu());
-  }
-  trial.v_next = trial.states.middleRows(nq_, nv_).rightCols(K);
-  evaluate(trial);
-}
-
-void GaussNewton::rollOut(double alpha, Trajectory& trial) {
-  const int K = steps();
+// The step of the sweep in the states; velocities follow from the configurations, so that these never
+// contradict each other.
+void GaussNewton::move(double alpha, Trajectory& trial) const {
   const auto& model = problem_.step->model();
   const double dt = problem_.step->settings().dt;
-  VectorXd dx(ndx_), du(nu()), dv(nv_), costs = VectorXd::Zero(K + 1);
-  ContactStepData& workspace = pool_.get();
-  trial.newton_worst = trial.newton_failures = 0;
-  trial.finite = false;
-  retract(current_.states.col(0), alpha * Eigen::Map<const VectorXd>(sweep_.dx(0), ndx_),
-          trial.states.col(0));
-  for (int k = 0; k <= K; ++k) {
-    const auto x = trial.states.col(k);
-    costs[k] = costs_[0].value(knot(k), x.head(nq_), x.segment(nq_, nv_));
-    if (!std::isfinite(costs[k])) return;
-    if (k == K) break;
-    dx = tangent(current_.states.col(k), x);
-    sweep_.control(k, dx.data(), alpha, dv.data(), du.data());
-    trial.controls.col(k) = current_.controls.col(k) + du;
-    trial.v_next.col(k) = current_.states.col(k + 1).segment(nq_, nv_) + dv;
-    costs[k] += evaluateStep(trial, k, workspace);
-    trial.newton_worst = std::max(trial.newton_worst, workspace.iterations);
-    trial.newton_failures += workspace.converged ? 0 : 1;
-    trial.velocity_gap.col(k) = (1.0 - alpha) * current_.velocity_gap.col(k);
-    trial.configuration_gap.col(k) = (1.0 - alpha) * current_.configuration_gap.col(k);
-    auto next = trial.states.col(k + 1);
-    next.segment(nq_, nv_) = trial.v_next.col(k) - trial.velocity_gap.col(k);
-    const VectorXd shifted = pin::integrate(model, x.head(nq_), dt * next.segment(nq_, nv_));
-    pin::integrate(model, shifted, -trial.configuration_gap.col(k), next.head(nq_));
-    next.tail(ntheta_) = x.tail(ntheta_);
+  for (int k = 0; k <= steps(); ++k) {
+    const Eigen::Map<const VectorXd> dx(sweep_.dx(k), ndx_);
+    retract(current_.states.col(k), alpha * dx, trial.states.col(k));
+    if (k == 0) continue;
+    const auto before = trial.states.col(k - 1).head(nq_), at = trial.states.col(k).head(nq_);
+    VectorXd velocity(nv_);
+    pin::difference(model, before, at, velocity);
+    trial.states.col(k).segment(nq_, nv_) = velocity / dt;
   }
-  summarise(trial, costs);
+  trial.impulses = current_.impulses;
 }
 
-double GaussNewton::merit(const Trajectory& t) const {
-  return t.cost + penalty_ * t.gap_l1;
+// Finds the controls that the states need: no defect is left, whatever the states.
+void GaussNewton::explain(Trajectory& t) {
+  const int K = steps();
+  VectorXd costs = VectorXd::Zero(K + 1);
+#pragma omp parallel for num_threads(threads_) schedule(dynamic, 16)
+  for (int k = 0; k <= K; ++k) {
+    const auto x = t.states.col(k);
+    auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
+    costs[k] = cost.value(knot(k), x.head(nq_), x.segment(nq_, nv_));
+    if (k == K) continue;
+    const KnotView y = knot(k);
+    ContactStepData& workspace = pool_.get();
+    VectorXd force = VectorXd::Zero(nv_);
+    force.tail(nv_ - 6) = y.torque;
+    workspace.impulse = t.impulses.col(k);
+    costs[k] += problem_.step->invert(workspace, x.head(nq_), x.segment(nq_, nv_),
+                                      t.states.col(k + 1).segment(nq_, nv_), force, y.control_weight,
+                                      x.tail(ntheta_));
+    t.controls.col(k) = workspace.control;
+    t.impulses.col(k) = workspace.impulse;
+    t.v_next.col(k) = t.states.col(k + 1).segment(nq_, nv_);
+  }
+  t.velocity_gap.setZero();
+  t.configuration_gap.setZero();
+  summarise(t, costs);
 }
 
-bool GaussNewton::tryStep(Candidate candidate, double alpha, double predicted, IterationReport& report) {
-  candidate == Candidate::kRollOut ? rollOut(alpha, trial_) : shoot(alpha, trial_);
-  if (!trial_.finite) return false;
-  const double rounding = 1e-13 * std::abs(merit(current_));
-  if (merit(current_) - merit(trial_) < kSufficient * predicted - rounding) return false;
-  accept(candidate, alpha, report);
-  return true;
-}
-
-void GaussNewton::accept(Candidate candidate, double alpha, IterationReport& report) const {
-  report.accepted = true;
-  report.step_length = alpha;
-  report.rolled_out = candidate == Candidate::kRollOut;
-}
-
-// Near the optimum a full rollout changes the cost by less than the tolerance and leaves no defect at all.
-bool GaussNewton::tryToClose(IterationReport& report) {
-  const double tolerance = cost_tolerance_ * current_.cost;
-  if (std::abs(report.expected) > tolerance) return false;
-  rollOut(1.0, trial_);
-  if (!trial_.finite || std::abs(trial_.cost - current_.cost) > tolerance) return false;
-  accept(Candidate::kRollOut, 1.0, report);
-  return true;
-}
-
-// The penalty makes the step a direction of descent of the merit (Nocedal and Wright, Numerical
-// Optimization, 18.3).
+// The first step leaves states that contradict each other and have no controls: it is taken as it is.
 bool GaussNewton::search(const sweeps::ExpectedChange& model, IterationReport& report) {
   report.expected = -(model.linear + 0.5 * model.quadratic);
-  if (tryToClose(report)) return true;
-  if (current_.gap_l1 > kNoGap)
-    penalty_ = std::max(penalty_, -report.expected / ((1.0 - kPenaltyShare) * current_.gap_l1));
-  for (const auto candidate : {Candidate::kShoot, Candidate::kRollOut}) {
-    double alpha = 1.0;
-    for (int halving = 0; halving < kHalvings; ++halving, alpha *= 0.5) {
-      const double predicted =
-          -alpha * (model.linear + 0.5 * alpha * model.quadratic) + alpha * penalty_ * current_.gap_l1;
-      if (tryStep(candidate, alpha, predicted, report)) return true;
-    }
+  const double rounding = kExplained * steps();
+  double alpha = 1.0;
+  for (int halving = 0; halving < kHalvings; ++halving, alpha *= 0.5) {
+    move(alpha, trial_);
+    explain(trial_);
+    if (!trial_.finite) continue;
+    const double predicted = -alpha * (model.linear + 0.5 * alpha * model.quadratic);
+    if (start_ != Start::kMeasured && current_.cost - trial_.cost < kSufficient * predicted - rounding)
+      continue;
+    report.accepted = true;
+    report.step_length = alpha;
+    return true;
   }
   return false;
-}
-
-// Where a foot is about to land, the curvature of the dynamics, which Gauss-Newton leaves out, makes single
-// knots overshoot or lag, iteration after iteration. The part of the last control step that is left over
-// tells by how much: with h the true curvature over the modelled one, a step alpha du leaves (1 - alpha h)
-// du.
-void GaussNewton::adaptCurvature() {
-  if (last_alpha_ == 0.0) return;
-  for (int k = 0; k < steps(); ++k) {
-    const Eigen::Map<const VectorXd> step(sweep_.du(k), nu());
-    const auto weight = problem_.knots.control_weight.col(k);
-    const auto last = last_du_.col(k);
-    const double norm = last.dot(weight.cwiseProduct(last));
-    if (!(norm > kNoStep)) continue;
-    const double left = step.dot(weight.cwiseProduct(last)) / norm;
-    const double ratio = std::clamp((1.0 - left) / last_alpha_, 1.0 / kCurvatureChange, kCurvatureChange);
-    curvature_[k] = std::clamp(curvature_[k] * ratio, 1.0, kCurvatureMax);
-  }
-}
-
-void GaussNewton::rememberStep(double alpha) {
-  last_alpha_ = alpha;
-  if (alpha == 0.0) return;
-  for (int k = 0; k < steps(); ++k) last_du_.col(k) = Eigen::Map<const VectorXd>(sweep_.du(k), nu());
 }
 
 IterationReport GaussNewton::evaluate() {
@@ -383,17 +321,20 @@ IterationReport GaussNewton::evaluate() {
 }
 
 IterationReport GaussNewton::iterate() {
+  if (start_ == Start::kOtherSmoothing) {
+    explain(current_);
+    evaluated_ = false;
+    start_ = Start::kNone;
+  }
   const double cost_before = evaluate().cost;
   check(current_.finite, "the cost of the start is not finite");
   IterationReport report;
   setArrival(sweep_);
-  if (sweep_.solve(linearisation(damping_, curvature_))) {
-    adaptCurvature();
-    search(sweep_.expected_change(), report);
-    rememberStep(report.step_length);
-  }
+  if (sweep_.solve(linearisation(damping_))) search(sweep_.expected_change(), report);
   if (report.accepted) {
     std::swap(current_, trial_);
+    start_ = Start::kNone;
+    evaluated_ = false;
     damping_ = damping_ > kDampingMin ? 0.1 * damping_ : 0.0;
   } else {
     damping_ = std::max(kDampingStart, 10.0 * damping_);

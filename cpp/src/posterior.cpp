@@ -33,7 +33,7 @@ Posterior GaussNewton::posterior(int arrival_knot) {
   sweep_.release();  // its memory serves the sweep of the posterior
   sweeps::SegmentedSweep sweep({nv_, ntheta_, nu()}, K, segment_, {true, false});
   setArrival(sweep);
-  if (!sweep.solve(linearisation(0.0, VectorXd::Ones(K)))) return out;
+  if (!sweep.solve(linearisation(0.0))) return out;
   const auto model = sweep.expected_change();
   out.expected = -(model.linear + 0.5 * model.quadratic);
   MatrixXd hat = MatrixXd::Zero(2 * nv_ + nu(), K + 1);  // leverages of every knot

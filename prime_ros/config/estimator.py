@@ -45,6 +45,9 @@ class SlackConfig(Section):
     normal: MetersPerSecond = Field(0.4, gt=0)
     """Standard deviation across the ground [m/s]."""
 
+    change: Number = Field(0.0, ge=0, le=1)
+    """Share of the change of the contact's velocity in a step that widens both, as where a foot lands [-]."""
+
 
 class DisturbanceConfig(Section):
     """Generalised force per knot that the model does not explain."""

@@ -72,7 +72,9 @@ def load_robot_config(name_or_path: str | Path) -> RobotConfig:
 
 
 def load_estimator_config(
-    name_or_path: str | Path = "pfie", overrides: Sequence[str] = ()
+    name_or_path: str | Path = "pfie",
+    overrides: Sequence[str] = (),
+    robot: str | Path | None = None,
 ) -> EstimatorConfig:
     """Read the settings of an estimator.
 
@@ -80,16 +82,24 @@ def load_estimator_config(
         name_or_path: Name of a shipped estimator (``pfie``), or a YAML file. Keys it leaves out keep their
             default.
         overrides: Settings ``"a.b=VALUE"`` that win over the file, VALUE in YAML.
+        robot: Name or YAML file of the robot. Its `estimator` section wins over the defaults and the shipped
+            estimators, and a YAML file given here wins over it.
 
     Returns:
         The checked settings.
 
     Raises:
-        ConfigError: If the estimator does not exist, or for every key that is unknown or wrong.
+        ConfigError: If the estimator or the robot does not exist, or for every key that is unknown or wrong.
     """
     path = _locate(name_or_path, "estimators")
     base = read_mapping(path)
     checked = _validate(base, EstimatorConfig, str(path))
+    if robot is not None:
+        where, own = _locate(robot, "robots"), load_robot_config(robot).estimator
+        _validate(own, EstimatorConfig, f"{where}: estimator")
+        shipped = path.parent == config_folder() / "estimators"
+        base = _merged(base, own) if shipped else _merged(own, base)
+        checked = _validate(base, EstimatorConfig, f"{path} for the robot {robot}")
     if not overrides:
         return checked
     for override in overrides:
@@ -118,6 +128,15 @@ def _validate(content: dict[str, Any], model: type[Config], where: str) -> Confi
         return model.model_validate(content)
     except ValidationError as error:
         raise config_error(where, error, model) from error
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Nested mappings in which the second wins."""
+    both = {**base, **over}
+    for key in base.keys() & over.keys():
+        if isinstance(base[key], dict) and isinstance(over[key], dict):
+            both[key] = _merged(base[key], over[key])
+    return both
 
 
 def _apply(content: dict[str, Any], override: str) -> None:

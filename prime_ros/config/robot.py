@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots as data: what ``config/robots/<name>.yaml`` may say."""
 
+from typing import Any
+
 from pydantic import Field, field_validator
 
 from prime_ros.config.units import (
@@ -32,6 +34,9 @@ class ContactConfig(Section):
 
     frame: str | None = None
     """Link, joint or frame of the model the contact is fixed to; default: the name of the contact."""
+
+    foot: str | None = None
+    """Foot the point belongs to; default: it is a foot of its own, with the name of the contact."""
 
     offset: Position = ORIGIN
     """Centre of the sphere in the axes of `frame` [m]."""
@@ -133,6 +138,9 @@ class RobotConfig(Section):
 
     noise: NoiseConfig = NoiseConfig()
     """Sensor noise."""
+
+    estimator: dict[str, Any] = Field(default_factory=dict)
+    """Settings in which the shipped estimators differ for this robot; a file of the user wins over them."""
 
     @field_validator("contacts")
     @classmethod

@@ -180,6 +180,20 @@ class ContactStep:
             converged=solution.converged,
         )
 
+    def unbalanced(self, inputs: StepInput, velocity: Array) -> tuple[Array, Array, Array]:
+        """What a velocity after the step, shape (nv,), leaves to the contacts.
+
+        Returns:
+            The momentum that contact impulses have to balance, shape (nv,) [N s, N m s]; the contact
+            Jacobian, shape (3 C, nv); and J v+ + (0, 0, phi / dt), shape (3 C,) [m/s].
+        """
+        self._check(inputs)
+        self._dynamics.set_inertia(inputs.theta)
+        terms = self._dynamics.terms(inputs.configuration, inputs.velocity)
+        problem = self._problem(inputs, terms)
+        approach = problem.contact_velocity(velocity).ravel() - inputs.slack
+        return problem.gradient_without_contact(velocity), terms.jacobian, approach
+
     def derivatives(self, inputs: StepInput, result: StepResult) -> StepDerivatives:
         """Derivatives of v+ and of the impulses at the solution that `solve` gave for the same inputs."""
         self._dynamics.set_inertia(inputs.theta)

@@ -92,7 +92,6 @@ def _solve_piece(
             problem.knots,
             problem.prior,
             problem.prior_information,
-            config.solver.cost_tolerance,
             config.solver.threads,
         )
         solver.set_trajectory(problem.states, problem.controls)
@@ -100,7 +99,7 @@ def _solve_piece(
         if config.solver.name == "fddp":
             certificate = solve_fddp(problem, solver, gate, config, record)
         else:
-            certificate = solve_gauss_newton(solver, gate, config, record)
+            certificate = solve_gauss_newton(problem.step, solver, gate, config, record)
     solved = time.perf_counter()
     posterior = solver.posterior(next_first)
     solution = Solution(problem, solver, posterior, certificate, gate, tuple(history))

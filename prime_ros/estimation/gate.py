@@ -69,6 +69,13 @@ class Gate:
             setattr(series, f"{part}_weight", weights[part])
         return series
 
+    def set_slack(self, solver: _core.GaussNewton, weight: Array) -> None:
+        """Give the contact slack new weights, shape (3 C, K), and the solver with it."""
+        control = self.base["control"].copy()
+        control[-len(weight) :, : weight.shape[1]] = weight
+        self.base["control"] = control
+        solver.set_weights(*(self.weights[part] for part in PARTS))
+
     def soften(self, solver: _core.GaussNewton) -> None:
         """Bound the influence of every measurement at the gate (Huber's weights at the current iterate)."""
         factor = {part: np.ones_like(weight) for part, weight in self.base.items()}

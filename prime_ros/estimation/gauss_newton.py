@@ -10,20 +10,25 @@ from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.estimate import Certificate, StageReport
 from prime_ros.estimation.gate import GATE_FACTORS, Gate
 from prime_ros.estimation.progress import Progress, Report
+from prime_ros.estimation.slack import slack_weight
 
 EARLY_TOLERANCE = 5e-2  # relative decrease of the cost at which an early stage hands over
 EARLY_ITERATIONS = 8
 
 
 def solve_gauss_newton(
-    solver: _core.GaussNewton, gate: Gate, config: EstimatorConfig, report: Report
+    step: _core.ContactStep,
+    solver: _core.GaussNewton,
+    gate: Gate,
+    config: EstimatorConfig,
+    report: Report,
 ) -> Certificate:
-    """Run Gauss-Newton through the stages of the contact smoothing on a solver that holds a start.
+    """Run Gauss-Newton through the stages of the contact smoothing, on a solver of a step that holds a start.
 
     Returns:
         The certificate; `solver` holds the last iterate, `gate` what was rejected.
     """
-    run = _Run(solver, gate, config, report)
+    run = _Run(step, solver, gate, config, report)
     for number in range(1, len(config.contact.kappa_stages)):
         run.early_stage(number)
     run.last_stage()
@@ -34,8 +39,14 @@ class _Run:
     """Gauss-Newton from stage to stage."""
 
     def __init__(
-        self, solver: _core.GaussNewton, gate: Gate, config: EstimatorConfig, report: Report
+        self,
+        step: _core.ContactStep,
+        solver: _core.GaussNewton,
+        gate: Gate,
+        config: EstimatorConfig,
+        report: Report,
     ) -> None:
+        self.step = step
         self.solver, self.gate, self.config, self.report = solver, gate, config, report
         self.stages: list[StageReport] = []
         self.total = 0
@@ -56,6 +67,8 @@ class _Run:
         """Converge, and again while what is rejected changes."""
         number = len(self.config.contact.kappa_stages)
         self.solver.set_kappa(self._kappa(number))
+        if self.config.slack.change:
+            self.gate.set_slack(self.solver, slack_weight(self.step, self.solver.states, self.config))
         for attempt in range(len(GATE_FACTORS)):
             if self.gate.reject(self.solver, attempt):
                 self._iterate_until(number, _settled, EARLY_ITERATIONS)
@@ -97,7 +110,8 @@ class _Run:
 
 def _settled(report: _core.IterationReport) -> bool:
     """An early stage only has to bring the iterate near: stop when a full step gains little."""
-    return report.step_length == 1.0 and abs(report.expected) < EARLY_TOLERANCE * report.cost
+    promised = max(abs(report.expected), report.relative_change * report.cost)
+    return report.step_length == 1.0 and promised < EARLY_TOLERANCE * report.cost
 
 
 def _converged(report: _core.IterationReport, config: EstimatorConfig) -> bool:

@@ -64,9 +64,12 @@ class VelocityProblem:
 
     def gradient(self, velocity: Array) -> Array:
         """Gradient of the objective: the momentum left unbalanced, shape (nv,) [N s, N m s]."""
+        return self.gradient_without_contact(velocity) - self.jacobian.T @ self.impulses(velocity).ravel()
+
+    def gradient_without_contact(self, velocity: Array) -> Array:
+        """Momentum that the contacts have to balance, shape (nv,) [N s, N m s]."""
         friction = self.friction_impulse * velocity / self._smooth_speed(velocity)
-        contact = self.jacobian.T @ self.impulses(velocity).ravel()
-        return self.mass @ velocity - self.momentum - contact + friction
+        return self.mass @ velocity - self.momentum + friction
 
     def hessian(self, velocity: Array) -> Array:
         """Hessian of the objective, shape (nv, nv), positive definite."""

@@ -44,7 +44,7 @@ class MheNode(LifecycleNode):
         self.settings = Parameters(self, MheSettings(), fixed=MheSettings.model_fields.keys() - changing)
         self.estimator_settings = Parameters(
             self,
-            load_estimator_config(self.settings.value.config),
+            load_estimator_config(self.settings.value.config, robot=self.settings.value.robot),
             fixed=(),
             on_change=self._reconfigure,
             leave_out=("solver",),

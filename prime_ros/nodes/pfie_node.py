@@ -55,7 +55,10 @@ class PfieNode(Node):
         super().__init__("prime")
         self.settings = Parameters(self, PfieSettings()).value
         self._estimator_settings = Parameters(
-            self, load_estimator_config(self.settings.config), fixed=(), leave_out=("horizon",)
+            self,
+            load_estimator_config(self.settings.config, robot=self.settings.robot),
+            fixed=(),
+            leave_out=("horizon",),
         )
         if self.settings.out:
             check_directory(self.settings.out)

@@ -29,6 +29,17 @@ class ContactPotential {
   /// Smallest amount [m/s] to add to the normal velocity so that z reaches the closure of the domain (<= 0
   /// inside).
   virtual double lift(const Eigen::Vector3d& z) const = 0;
+
+  /// A coordinate of the graph {(z, lambda): lambda = -grad l(z)} without bounds, and smooth in both: every p
+  /// of R^3 is one pair, and where one of the two hardly changes, p follows the other.
+  struct OnGraph {
+    Eigen::Vector3d z, impulse;
+    Eigen::Matrix3d dz_dp, dimpulse_dp;
+  };
+  virtual OnGraph onGraph(const Eigen::Vector3d& p, double kappa) const = 0;
+
+  /// The coordinate of the pair with this impulse, which lies in the domain of impulses.
+  virtual Eigen::Vector3d coordinate(const Eigen::Vector3d& impulse, double kappa) const = 0;
 };
 
 /// Log-barrier of the elliptic friction cone in velocity space (PRIME, eq. of the smoothed contact;
@@ -58,6 +69,9 @@ class SmoothedEllipticCone final : public ContactPotential {
   double lift(const Eigen::Vector3d& z) const override {
     return friction_.cwiseProduct(z.head<2>()).norm() - z[2];
   }
+
+  OnGraph onGraph(const Eigen::Vector3d& p, double kappa) const override;
+  Eigen::Vector3d coordinate(const Eigen::Vector3d& impulse, double kappa) const override;
 
  private:
   double margin(const Eigen::Vector3d& z) const { return z.dot(metric_.cwiseProduct(z)); }

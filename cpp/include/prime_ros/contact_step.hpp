@@ -55,6 +55,9 @@ class ContactStepData {
   int iterations = 0;  ///< Newton iterations of the last solve
   bool converged = false;
 
+  /// Generalised force and slack of ContactStep::invert, size nv + 3 nc.
+  VectorXd control;
+
   /// Derivatives of v_next, valid after ContactStep::differentiate: nv rows and, in this order of columns, q
   /// (tangent as in pinocchio::integrate), v, generalised force, contact slack, parameters.
   RowMatrixXd sensitivity;
@@ -87,6 +90,10 @@ class ContactStepData {
   Eigen::Matrix3Xd angular_, effect_, angular_effect_;  ///< scratch of one contact support
   Eigen::Matrix<double, 6, Eigen::Dynamic> parent_velocity_;
   Eigen::Matrix<double, 6, 10> regressor_;
+  VectorXd force_free_, z_bare_, coordinate_, coordinate_trial_, slope_,
+      weighted_force_;  ///< of the inversion
+  MatrixXd compliance_, normal_;
+  std::vector<ContactPotential::OnGraph> on_graph_;
 };
 
 /// One step of the smoothed contact dynamics of a floating-base robot on the plane z = ground height:
@@ -127,6 +134,21 @@ class ContactStep {
   void solve(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
              const ConstVectorRef& force, const ConstVectorRef& slack, const ConstVectorRef& theta) const;
 
+  /// Inverse of the step: of all generalised forces w (on top of `force`) and slacks s that lead from (q, v)
+  /// to `v_next`, `data.control` = (w, s) is (locally) the least improbable:
+  ///
+  ///   min 1/2 w'diag(weight_w) w + 1/2 s'diag(weight_s) s   with v_next = step(q, v, force + w, s, theta)
+  ///
+  /// The equation of motion is linear in w and the impulses, so only (z, impulse) of each contact on the
+  /// graph of its potential are unknown. On entry `data.impulse` holds the first guess (feasible impulses).
+  /// @return  the minimum; infinity for input that is not finite.
+  double invert(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
+                const ConstVectorRef& v_next, const ConstVectorRef& force, const ConstVectorRef& weight,
+                const ConstVectorRef& theta) const;
+
+  /// Velocities J(q) v of the contact points, world axes, size 3 nc [m/s].
+  VectorXd contactVelocity(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v) const;
+
   /// Derivatives of v_next at the step just solved on `data` with the same arguments.
   void differentiate(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v) const;
 
@@ -163,6 +185,11 @@ class ContactStep {
   void addContactConfigurationTerms(ContactStepData& d, const Support& support) const;
   void parameterDerivatives(ContactStepData& d) const;
   static bool fail(ContactStepData& d);
+  void computeInverseTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
+                           const ConstVectorRef& v_next, const ConstVectorRef& force) const;
+  void contactCompliance(ContactStepData& d, const ConstVectorRef& weight) const;
+  double explain(ContactStepData& d, const VectorXd& coordinate, const ConstVectorRef& weight) const;
+  void expandExplanation(ContactStepData& d, const ConstVectorRef& weight) const;
 
   pinocchio::Model model_;
   std::vector<ContactPoint> contacts_;

@@ -33,7 +33,6 @@ struct IterationReport {
   int newton_worst = 0;     ///< most Newton iterations of one contact step
   int newton_failures = 0;  ///< contact steps that met the cap or were not finite, at the accepted point
   bool accepted = false;
-  bool rolled_out = false;  ///< the accepted step was a nonlinear rollout
 };
 
 /// Standard deviations and leverages at the solution, from the Gauss-Newton Hessian (Laplace approximation).
@@ -54,21 +53,22 @@ struct Posterior {
   bool ok = false;             ///< false if the information was singular: entries are then NaN
 };
 
-/// Gauss-Newton multiple shooting on structured sweeps.
+/// Gauss-Newton on structured sweeps, over trajectories that all obey the dynamics.
 ///
-/// Each iteration linearises all steps (in parallel), solves the linear-quadratic problem exactly and
-/// searches along two candidates: the linear (multiple-shooting) step, and a rollout of the nonlinear
-/// dynamics with the optimal feedback, which leaves (1 - alpha) of every defect. The merit is cost + penalty
-/// * |defects|_1. When neither decreases it, the damping grows, and the iteration reports that no step was
-/// accepted: the method never stalls silently. Near the optimum a full rollout closes all defects.
+/// Each iteration linearises all steps (in parallel), solves the linear-quadratic problem exactly and moves
+/// the states along its step. The controls are not moved with them but found anew, knot by knot, as the least
+/// improbable ones that lead from state to state (ContactStep::invert): the disturbance has full rank, so
+/// they exist for all states whose velocities are the differences of their configurations. No defect is left,
+/// whatever the length of the step, and the cost alone decides on it. Only the first step, from measured
+/// states that contradict each other, is taken as it is. When no length lowers the cost, the damping grows,
+/// and the iteration reports that no step was accepted: the method never stalls silently.
 class GaussNewton {
  public:
-  /// @param cost_tolerance  relative change of the cost below which the defects are closed by a rollout.
   /// @param threads  0: as many as OpenMP allows.
   /// @param segment  most steps whose linearisation is kept; a longer recording is linearised again where
   /// needed.
   /// @throws std::invalid_argument  if sizes do not fit, naming them.
-  GaussNewton(FullInformationProblem problem, double cost_tolerance, int threads, int segment);
+  GaussNewton(FullInformationProblem problem, int threads, int segment);
 
   int steps() const { return problem_.knots.size() - 1; }
   int nx() const { return static_cast<int>(problem_.prior.size()); }
@@ -102,8 +102,6 @@ class GaussNewton {
   MatrixXd residuals() const;
 
  private:
-  enum class Candidate { kShoot, kRollOut };
-
   struct Trajectory {
     MatrixXd states, controls, v_next, impulses;
     MatrixXd velocity_gap, configuration_gap;  ///< nv x K
@@ -112,40 +110,32 @@ class GaussNewton {
     bool finite = false;
   };
 
-  sweeps::SegmentedSweep::Linearise linearisation(double damping, VectorXd curvature);
-  void linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping, const VectorXd& curvature);
+  sweeps::SegmentedSweep::Linearise linearisation(double damping);
+  void linearise(sweeps::Sweep& sweep, sweeps::Segment segment, double damping);
   KnotView knot(int k) const { return KnotView(problem_.knots, k); }
-  void shoot(double alpha, Trajectory& trial);
-  void rollOut(double alpha, Trajectory& trial);
+  void move(double alpha, Trajectory& trial) const;
+  void explain(Trajectory& t);
   void evaluate(Trajectory& t);
   double evaluateStep(Trajectory& t, int k, ContactStepData& workspace) const;
   void summarise(Trajectory& t, const VectorXd& costs) const;
   void posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, MatrixXd& hat, Posterior& out);
   double arrivalCost(const Trajectory& t) const;
   void setArrival(sweeps::SegmentedSweep& sweep);
-  double merit(const Trajectory& t) const;
   bool search(const sweeps::ExpectedChange& model, IterationReport& report);
-  bool tryToClose(IterationReport& report);
-  bool tryStep(Candidate candidate, double alpha, double predicted, IterationReport& report);
-  void accept(Candidate candidate, double alpha, IterationReport& report) const;
-  void adaptCurvature();
-  void rememberStep(double alpha);
   VectorXd tangent(const Eigen::Ref<const VectorXd>& from, const Eigen::Ref<const VectorXd>& to) const;
   void retract(const Eigen::Ref<const VectorXd>& x, const Eigen::Ref<const VectorXd>& dx,
                Eigen::Ref<VectorXd> out) const;
 
   FullInformationProblem problem_;
   int nq_, nv_, ntheta_, ndx_, threads_;
-  double cost_tolerance_;
   int segment_;
   WorkspacePool pool_;
   std::vector<MeasurementCost> costs_;  ///< one per thread
   sweeps::SegmentedSweep sweep_;
   Trajectory current_, trial_;
-  double penalty_ = 0.0, damping_ = 0.0, last_alpha_ = 0.0;
-  VectorXd curvature_;  ///< factor on the control weights of each knot, >= 1
-  MatrixXd last_du_;
+  double damping_ = 0.0;
   bool evaluated_ = false;
+  enum class Start { kMeasured, kOtherSmoothing, kNone } start_ = Start::kMeasured;
 };
 
 }  // namespace prime_ros
