@@ -296,6 +296,9 @@ class Posterior:
     def theta_covariance(self) -> Array:
         """(ntheta, ntheta)"""
     @property
+    def theta_step(self) -> Array:
+        """What another Gauss-Newton step would add to theta, (ntheta,)."""
+    @property
     def configuration_leverage(self) -> Array:
         """Diagonal of the hat matrix per measured channel of q, summed over knots, (nv,) [-]."""
     @property

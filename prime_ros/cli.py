@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prime_ros import __version__
+from prime_ros.commands.fuse import fuse
+from prime_ros.commands.joint import JointJob, run_joint
+from prime_ros.commands.reading import Reading, warn
+from prime_ros.exceptions import MeasurementError
 from prime_ros.simulation.command import simulate
 from prime_ros.terminal import EXIT_BAD_INPUT, Activity, progress_bar, reported_errors
 
 if TYPE_CHECKING:
-    from prime_ros.config import EstimatorConfig
     from prime_ros.estimation.estimate import Estimate
-    from prime_ros.measurements import KnotMeasurements
     from prime_ros.outputs.write import WrittenResults
-    from prime_ros.robot import Robot
-    from prime_ros.sources import SourceOptions
 
 EXIT_NOT_CONVERGED = 3
 ROLES = ("joints", "imu", "mocap")
@@ -47,6 +47,13 @@ class SolverName(str, Enum):
 Input = Annotated[
     Path,
     typer.Argument(metavar="INPUT", help="rosbag2 (folder, .mcap, .db3) or table (.npz, .csv, .parquet)."),
+]
+Inputs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="INPUT...",
+        help="rosbag2 (folder, .mcap, .db3) or table (.npz, .csv, .parquet); several with --joint.",
+    ),
 ]
 Config = Annotated[
     str,
@@ -120,7 +127,7 @@ def _common(
     "3 not converged, results written and flagged; 130 interrupted, nothing written."
 )
 def solve(
-    recording: Input,
+    recordings: Inputs,
     robot: Annotated[str, typer.Option(help="Shipped robot, such as go2, or the path of a robot YAML.")],
     out: Annotated[
         Path,
@@ -149,6 +156,10 @@ def solve(
     topic: TopicNames = None,
     stamps: Stamps = StampName.AUTO,
     body: Body = None,
+    joint: Annotated[
+        bool,
+        typer.Option("--joint", help="Estimate one inertia from several recordings of one body."),
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Estimate forces, motion and inertia over a whole recording.
@@ -168,6 +179,8 @@ def solve(
 
       prime solve walk.npz --robot go2 --out results --no-identify --set dt=0.005
 
+      prime solve monday.mcap tuesday.mcap --joint --robot go2 --out results
+
     [bold]What it leaves in DIR[/]
 
       report.html       what was found, as plots; open it in a browser
@@ -183,12 +196,16 @@ def solve(
       calibrated.urdf   the robot's URDF with the estimated inertia
     """
     overrides = _overrides(set_ or [], links, no_identify, solver)
-    reading = _Reading(recording, _topics(topic or []), stamps, body, start, duration)
-    job = _Job(reading, robot, out, config, overrides, urdf)
+    topics = _topics(topic or [])
+    readings = [Reading(path, topics, stamps.value, body, start, duration) for path in recordings]
     activity = Activity()
     with reported_errors(activity, debug):
-        estimate, written, timing = _run(job, activity)
-        _summarise(estimate, written, timing)
+        if joint:
+            if not run_joint(JointJob(tuple(readings), robot, out, config, overrides, urdf), activity):
+                raise typer.Exit(EXIT_NOT_CONVERGED)
+            return
+        job = _Job(_only(readings), robot, out, config, overrides, urdf)
+        estimate = _run(job, activity)
         if not estimate.certificate.converged:
             raise typer.Exit(EXIT_NOT_CONVERGED)
 
@@ -221,7 +238,7 @@ def info(
 
       prime info walk.mcap --robot go2 --json | jq .checks
     """
-    reading = _Reading(recording, _topics(topic or []), stamps, body, start, duration)
+    reading = Reading(recording, _topics(topic or []), stamps.value, body, start, duration)
     activity = Activity()
     with reported_errors(activity, debug):
         usable = _inspect(reading, robot, urdf, config, set_ or [], as_json)
@@ -262,40 +279,18 @@ def view(
     with reported_errors(Activity("reading"), debug):
         from prime_ros.viewing import view as show
 
-        show(results, robot, html, port, not no_browser, typer.echo, lambda note: _warn([note]))
+        show(results, robot, html, port, not no_browser, typer.echo, lambda note: warn([note]))
 
 
+app.command(epilog="[bold]Exit codes[/]: 0 fused; 2 bad input or usage, nothing written.")(fuse)
 app.command()(simulate)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """What to read."""
-
-    path: Path
-    topics: dict[str, str]
-    stamps: StampName
-    body: str | None
-    start: float
-    duration: float | None
-
-    def options(self, robot: Robot | None) -> SourceOptions:
-        from prime_ros.sources import SourceOptions, Topics
-
-        return SourceOptions(
-            topics=Topics(**self.topics),
-            stamps=self.stamps.value,
-            body=self.body,
-            vendor_joint_names=() if robot is None else robot.vendor_joint_names,
-            number_motors=robot is None,
-        )
 
 
 @dataclass(frozen=True)
 class _Job:
     """What one solve is asked to do."""
 
-    reading: _Reading
+    reading: Reading
     robot: str
     out: Path
     config: str
@@ -303,8 +298,19 @@ class _Job:
     urdf: Path | None
 
 
-def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mapping[str, float]]:
-    """Everything between the arguments and the summary."""
+def _only(readings: Sequence[Reading]) -> Reading:
+    """The one recording of a solve that is not joint."""
+    if len(readings) > 1:
+        named = ", ".join(str(reading.path) for reading in readings)
+        raise MeasurementError(
+            f"got {len(readings)} recordings ({named}), expected one; add --joint to estimate one inertia"
+            " from all, if they are of the same robot with the same load, or solve them one by one"
+        )
+    return readings[0]
+
+
+def _run(job: _Job, activity: Activity) -> Estimate:
+    """Everything from the arguments to the summary."""
     with activity.phase("setup"):
         from prime_ros.config import load_estimator_config
         from prime_ros.outputs.context import RunContext
@@ -316,8 +322,8 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mappi
         from prime_ros.robot import load_robot
 
         robot = load_robot(job.robot, job.urdf)
-    measurements = _measurements(job.reading, robot, config, activity)
-    _warn(measurements.diagnostics.warnings())
+    measurements = job.reading.measurements(robot, config, activity)
+    warn(measurements.diagnostics.warnings())
     with activity.phase("solve"), progress_bar(activity) as show:
         from prime_ros.estimation.full_information import solve as solve_full_information
 
@@ -327,26 +333,12 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mappi
             str(job.reading.path), config, measurements.diagnostics, _timing(estimate, activity)
         )
         written = write_results(estimate, robot, job.out, context)
-    return estimate, written, _timing(estimate, activity)
-
-
-def _measurements(
-    reading: _Reading, robot: Robot, config: EstimatorConfig, activity: Activity
-) -> KnotMeasurements:
-    """Load and align; the samples are not kept."""
-    with activity.phase("load"):
-        from prime_ros import sources
-
-        recording = sources.load(reading.path, reading.options(robot))
-        recording = recording.cropped(reading.start, reading.duration)
-    with activity.phase("align"):
-        from prime_ros.measurements.alignment import align
-
-        return align(recording, robot, config)
+    _summarise(estimate, written, _timing(estimate, activity), robot.base_link)
+    return estimate
 
 
 def _inspect(
-    reading: _Reading, robot: str | None, urdf: Path | None, config: str, overrides: list[str], as_json: bool
+    reading: Reading, robot: str | None, urdf: Path | None, config: str, overrides: list[str], as_json: bool
 ) -> bool:
     """Print what is found; whether the recording can be used."""
     from rich.console import Console
@@ -375,11 +367,6 @@ def _inspect(
     return found.usable
 
 
-def _warn(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.secho(f"warning: {line}", fg="yellow", err=True)
-
-
 def _timing(estimate: Estimate, activity: Activity) -> dict[str, float]:
     """Wall time by phase; what the estimator did not account for itself stays visible as "solve" [s]."""
     solving = dict(estimate.timing)
@@ -387,12 +374,12 @@ def _timing(estimate: Estimate, activity: Activity) -> dict[str, float]:
     return {**activity.seconds, "solve": max(rest, 0.0), **solving}
 
 
-def _summarise(estimate: Estimate, written: WrittenResults, timing: Mapping[str, float]) -> None:
+def _summarise(estimate: Estimate, written: WrittenResults, timing: Mapping[str, float], base: str) -> None:
     from rich.console import Console
 
     from prime_ros.outputs.summary import print_summary
 
-    print_summary(estimate, Console(), written, timing)
+    print_summary(estimate, Console(), written, timing, base)
 
 
 def _topics(names: Sequence[str]) -> dict[str, str]:

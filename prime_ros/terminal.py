@@ -28,7 +28,7 @@ class Activity:
 
     now: str = "start"
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall time by finished phase [s]."""
+    """Wall time by finished phase, the sum of those of one name [s]."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -36,7 +36,7 @@ class Activity:
         self.now = name
         begin = time.perf_counter()
         yield
-        self.seconds[name] = time.perf_counter() - begin
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 @contextmanager
@@ -81,11 +81,22 @@ def progress_bar(activity: Activity) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task("preparing", total=None)
 
         def show(progress: Progress) -> None:
-            piece = f"piece {progress.piece} of {progress.pieces}, " if progress.pieces > 1 else ""
-            where = f"{piece}stage {progress.stage} of {progress.stages}, iteration {progress.iteration}"
+            stage = f"stage {progress.stage} of {progress.stages}, iteration {progress.iteration}"
+            where = f"{_part(progress)}{stage}"
             activity.now = f"solve, {where}"
             numbers = f"kappa {progress.kappa:g}  cost {progress.cost:.6g}  gap {progress.largest_gap:.1e}"
-            done = progress.piece - 1 + (progress.stage - 1) / progress.stages
-            bar.update(task, description=f"{where}  {numbers}", completed=done, total=progress.pieces)
+            done = (progress.piece - 1 + (progress.stage - 1) / progress.stages) / progress.pieces
+            done += progress.recording - 1
+            bar.update(task, description=f"{where}  {numbers}", completed=done, total=progress.recordings)
 
         yield show
+
+
+def _part(progress: Progress) -> str:
+    """Round, recording and piece, as far as there are several."""
+    parts = []
+    if progress.recordings > 1:
+        parts.append(f"round {progress.round}, recording {progress.recording} of {progress.recordings}, ")
+    if progress.pieces > 1:
+        parts.append(f"piece {progress.piece} of {progress.pieces}, ")
+    return "".join(parts)

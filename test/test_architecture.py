@@ -31,6 +31,7 @@ LAYERS = {
     "terminal": 7,
     "viewing": 7,
     "simulation": 8,
+    "commands": 8,
     "cli": 9,
     "nodes": 9,
 }

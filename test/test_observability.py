@@ -3,15 +3,21 @@
 
 import numpy as np
 
-from prime_ros.estimation.observability import NAMES, directions
+from prime_ros.estimation.estimate import Direction, Parameters
+from prime_ros.estimation.observability import NAMES, link_directions
 
 STD = np.linspace(0.05, 0.5, 10)
+
+
+def directions(covariance: np.ndarray) -> tuple[Direction, ...]:
+    zero = np.zeros(10)
+    return link_directions(Parameters(("base",), zero, covariance, zero, np.diag(STD**2)))
 
 
 def test_parameter_the_data_know_is_learned_and_the_rest_is_not() -> None:
     variance = np.ones(10)
     variance[9] = 0.01
-    found = directions("base", STD, np.diag(variance * STD**2))
+    found = directions(np.diag(variance * STD**2))
     assert len(found) == 10
     assert [d.learned for d in found] == sorted(d.learned for d in found)
     assert found[-1].description == NAMES[9] == "centre of mass z"
@@ -24,10 +30,10 @@ def test_combinations_are_named_with_their_signs() -> None:
     vector = np.zeros(10)
     vector[0], vector[9] = np.sqrt(0.6), -np.sqrt(0.4)
     whitened = np.eye(10) - 0.9 * np.outer(vector, vector)
-    found = directions("base", STD, whitened * np.outer(STD, STD))
+    found = directions(whitened * np.outer(STD, STD))
     assert found[-1].description == "mass - centre of mass z"
     np.testing.assert_allclose(found[-1].learned, 0.9)
 
 
 def test_no_covariance_no_directions() -> None:
-    assert directions("base", STD, np.full((10, 10), np.nan)) == []
+    assert directions(np.full((10, 10), np.nan)) == ()

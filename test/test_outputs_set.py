@@ -231,7 +231,7 @@ def test_a_bag_or_report_that_fails_costs_nothing_else(
 
     monkeypatch.setattr(write, "write_bag", fails)
     monkeypatch.setattr(write, "write_report", fails)
-    context: Any = SimpleNamespace()
+    context: Any = SimpleNamespace(recording="walk")
     written = write_results(synthetic_estimate(1), go2, tmp_path / "out", context)
     assert set(contents(tmp_path / "out")) == FILES - set(BAG_FILES)
     assert [note.split(":")[0] for note in written.notes] == ["no estimate_bag", "no report.html"]

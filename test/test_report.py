@@ -23,11 +23,11 @@ from synthetic import KNOTS, synthetic_estimate, with_evidence
 
 from prime_ros.config import load_estimator_config
 from prime_ros.estimation.estimate import Direction, Estimate, SensorReport
+from prime_ros.estimation.identifiability import motion_for, standing
 from prime_ros.measurements import AlignmentDiagnostics, ClockOffset, Finding, StreamDiagnostics
 from prime_ros.outputs.context import RunContext
 from prime_ros.outputs.report import write_report
 from prime_ros.outputs.report.actions import actions
-from prime_ros.outputs.report.directions import motion_for, standing
 from prime_ros.outputs.report.facts import measured, moment, text
 from prime_ros.outputs.report.series import POINTS, intervals, kept_rows, packed
 from prime_ros.outputs.report.tables import BASE, roll_pitch_yaw

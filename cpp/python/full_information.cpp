@@ -89,6 +89,7 @@ void exposeReports() {
       .add_property("control_std", copied(&P::control_std))
       .add_property("impulse_std", copied(&P::impulse_std))
       .add_property("theta_covariance", copied(&P::theta_covariance))
+      .add_property("theta_step", copied(&P::theta_step))
       .add_property("configuration_leverage", copied(&P::configuration_leverage))
       .add_property("velocity_leverage", copied(&P::velocity_leverage))
       .add_property("control_leverage", copied(&P::control_leverage))

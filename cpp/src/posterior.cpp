@@ -19,6 +19,7 @@ Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
   p.control_std = MatrixXd::Constant(nu, K, nan);
   p.impulse_std = MatrixXd::Constant(nimpulse, K, nan);
   p.theta_covariance = MatrixXd::Constant(ntheta, ntheta, nan);
+  p.theta_step = VectorXd::Constant(ntheta, nan);
   p.configuration_leverage = p.velocity_leverage = VectorXd::Constant(nv, nan);
   p.control_leverage = VectorXd::Constant(nu, nan);
   return p;
@@ -36,6 +37,7 @@ Posterior GaussNewton::posterior(int arrival_knot) {
   if (!sweep.solve(linearisation(0.0))) return out;
   const auto model = sweep.expected_change();
   out.expected = -(model.linear + 0.5 * model.quadratic);
+  out.theta_step = Eigen::Map<const VectorXd>(sweep.dx(0) + 2 * nv_, ntheta_);
   MatrixXd hat = MatrixXd::Zero(2 * nv_ + nu(), K + 1);  // leverages of every knot
   bool ok = true;
   const auto status = sweep.visit_covariances([&](const sweeps::Sweep& part, sweeps::Segment segment) {

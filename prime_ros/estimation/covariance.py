@@ -12,10 +12,22 @@ from scipy.special import ndtr
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.estimate import BodyInertia, Certificate, Direction, Estimate, LinkEstimate
+from prime_ros.estimation.estimate import (
+    BodyInertia,
+    Certificate,
+    Estimate,
+    LinkEstimate,
+    Parameters,
+)
 from prime_ros.estimation.gate import Gate
-from prime_ros.estimation.inertia import PARAMETER_COUNT, body_inertia, body_inertia_std, from_inertia
-from prime_ros.estimation.observability import directions
+from prime_ros.estimation.inertia import (
+    PARAMETER_COUNT,
+    body_inertia,
+    body_inertia_covariance,
+    body_inertia_std,
+    from_inertia,
+)
+from prime_ros.estimation.observability import link_directions
 from prime_ros.estimation.problem import BASE_NV, Problem, prior_std
 from prime_ros.estimation.progress import Progress
 from prime_ros.estimation.sensors import sensor_channels
@@ -46,6 +58,7 @@ def to_estimate(
 ) -> Estimate:
     """Turn a solution over K steps into the estimate of its first K knots."""
     steps, nq, nv = solution.problem.steps, robot.model.nq, robot.model.nv
+    parameters = link_parameters(solution, robot, config)
     states = solution.solver.states[:, :steps].T
     controls = solution.solver.controls.T
     q, v = states[:, :nq], states[:, nq : nq + nv]
@@ -79,11 +92,7 @@ def to_estimate(
         contact_force_W=force,
         contact_probability=probability,
         std=std,
-        links=link_estimates(
-            nominal_bodies(solution.problem.links, robot),
-            solution.solver.states[nq + nv :, 0],
-            posterior.theta_covariance,
-        ),
+        links=links_of(parameters, robot),
         ground_height=float(states[0, -1]),
         std_ground_height=float(np.sqrt(posterior.theta_covariance[-1, -1])),
         certificate=solution.certificate,
@@ -93,7 +102,8 @@ def to_estimate(
             name: each.residuals(measurements.stamp_ns) for name, each in channels.items() if each.measured
         },
         history=solution.history,
-        directions=link_directions(solution, robot, config),
+        directions=link_directions(parameters),
+        parameters=parameters if parameters.links else None,
     )
 
 
@@ -123,15 +133,32 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
-def link_directions(solution: Solution, robot: Robot, config: EstimatorConfig) -> tuple[Direction, ...]:
-    """What the recording told about the inertia of every identified link."""
-    covariance = solution.posterior.theta_covariance
-    std = prior_std(robot, config)[-len(covariance) :]
-    found: list[Direction] = []
-    for i, link in enumerate(solution.problem.links):
-        block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
-        found += directions(link, std[block], covariance[block, block])
-    return tuple(sorted(found, key=lambda direction: direction.learned))
+def link_parameters(solution: Solution, robot: Robot, config: EstimatorConfig) -> Parameters:
+    """Posterior of the parameters of all identified links, and the prior that the settings state."""
+    links = solution.problem.links
+    count = PARAMETER_COUNT * len(links)
+    mean, variance = parameter_prior(robot, config)
+    return Parameters(
+        links=links,
+        mean=solution.solver.states[robot.model.nq + robot.model.nv :, 0][:count],
+        covariance=solution.posterior.theta_covariance[:count, :count],
+        prior_mean=mean,
+        prior_covariance=np.diag(variance),
+    )
+
+
+def parameter_prior(robot: Robot, config: EstimatorConfig) -> tuple[Array, Array]:
+    """Mean and variance of the parameters of all links to identify, each of shape (10 L,)."""
+    nominal = [from_inertia(robot.model.inertias[robot.joint_of_link(link)]) for link in config.links]
+    count = PARAMETER_COUNT * len(nominal)
+    first = 2 * robot.model.nv
+    return np.array(nominal).reshape(count), prior_std(robot, config)[first : first + count] ** 2
+
+
+def links_of(parameters: Parameters, robot: Robot) -> dict[str, LinkEstimate]:
+    """Inertia of every link of the parameters."""
+    nominal = nominal_bodies(parameters.links, robot)
+    return link_estimates(nominal, parameters.mean, parameters.covariance, parameters.prior_covariance)
 
 
 def nominal_bodies(links: Iterable[str], robot: Robot) -> dict[str, BodyInertia]:
@@ -142,7 +169,7 @@ def nominal_bodies(links: Iterable[str], robot: Robot) -> dict[str, BodyInertia]
 
 
 def link_estimates(
-    nominal: Mapping[str, BodyInertia], theta: Array, covariance: Array
+    nominal: Mapping[str, BodyInertia], theta: Array, covariance: Array, prior: Array | None = None
 ) -> dict[str, LinkEstimate]:
     """Nominal and estimated inertia of every identified link.
 
@@ -150,6 +177,7 @@ def link_estimates(
         nominal: What `nominal_bodies` returned.
         theta: Parameters, those of the links first, shape (ntheta,).
         covariance: Theirs, shape (ntheta, ntheta).
+        prior: Their covariance before the data, as far as it is known.
     """
     links = {}
     for i, (link, body) in enumerate(nominal.items()):
@@ -158,5 +186,7 @@ def link_estimates(
             nominal=body,
             estimate=body_inertia(theta[block]),
             std=body_inertia_std(theta[block], covariance[block, block]),
+            prior_std=None if prior is None else body_inertia_std(theta[block], prior[block, block]),
+            covariance=body_inertia_covariance(theta[block], covariance[block, block]),
         )
     return links

@@ -33,6 +33,26 @@ class LinkEstimate:
     nominal: BodyInertia
     estimate: BodyInertia
     std: BodyInertia
+    prior_std: BodyInertia | None = None
+    """What was assumed before the data, about `nominal`, at the estimate to first order; None: not known."""
+    covariance: Array | None = None
+    """Posterior, of (mass, com, inertia_com row by row), shape (13, 13); None: not known."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Gaussian posterior and prior of the n = 10 L log-Cholesky parameters of L links (docs/concept.md)."""
+
+    links: tuple[str, ...]
+    """In the order of the parameters, ten each."""
+    mean: Array
+    """Shape (n,)."""
+    covariance: Array
+    """Shape (n, n)."""
+    prior_mean: Array
+    """Shape (n,)."""
+    prior_covariance: Array
+    """Shape (n, n)."""
 
 
 @dataclass(frozen=True)
@@ -172,3 +192,5 @@ class Estimate:
     """Every iteration of the solver."""
     directions: tuple[Direction, ...] = ()
     """Of the inertia of every link, least known first."""
+    parameters: Parameters | None = None
+    """Of all identified links; None if there are none."""

@@ -74,6 +74,10 @@ class Gate:
         control = self.base["control"].copy()
         control[-len(weight) :, : weight.shape[1]] = weight
         self.base["control"] = control
+        self.hand_over(solver)
+
+    def hand_over(self, solver: _core.GaussNewton) -> None:
+        """Give a solver the weights that are left."""
         solver.set_weights(*(self.weights[part] for part in PARTS))
 
     def soften(self, solver: _core.GaussNewton) -> None:
@@ -110,7 +114,7 @@ class Gate:
         changed = self._softened or any(bool((rejected[p] != self.rejected[p]).any()) for p in PARTS)
         self.rejected, self._softened = rejected, False
         if changed:
-            solver.set_weights(*(self.weights[part] for part in PARTS))
+            self.hand_over(solver)
         return changed
 
     def _judged(self, solver: _core.GaussNewton) -> list[tuple[_Sensor, Array, float]]:

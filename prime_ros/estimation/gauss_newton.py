@@ -22,16 +22,26 @@ def solve_gauss_newton(
     gate: Gate,
     config: EstimatorConfig,
     report: Report,
+    near: bool = False,
 ) -> Certificate:
     """Run Gauss-Newton through the stages of the contact smoothing, on a solver of a step that holds a start.
+
+    Args:
+        step: The contact step of the solver.
+        solver: Holds the start.
+        gate: Decides what is rejected.
+        config: Stages and tolerances.
+        report: Called after every iteration.
+        near: The start is the solution of nearly the same problem, the gate that of it: only the last stage
+            is run, weights stay, and nothing rejected is taken back.
 
     Returns:
         The certificate; `solver` holds the last iterate, `gate` what was rejected.
     """
     run = _Run(step, solver, gate, config, report)
-    for number in range(1, len(config.contact.kappa_stages)):
-        run.early_stage(number)
-    run.last_stage()
+    if not near:
+        run.early_stages()
+    run.last_stage(near)
     return run.certificate()
 
 
@@ -49,11 +59,16 @@ class _Run:
         self.step = step
         self.solver, self.gate, self.config, self.report = solver, gate, config, report
         self.stages: list[StageReport] = []
-        self.total = 0
+        self.total, self.converged = 0, False
         self.last: _core.IterationReport | None = None
 
-    def early_stage(self, number: int) -> None:
-        """Bring the iterate near; no outlier may pull far."""
+    def early_stages(self) -> None:
+        """Bring the iterate near."""
+        for number in range(1, len(self.config.contact.kappa_stages)):
+            self._early_stage(number)
+
+    def _early_stage(self, number: int) -> None:
+        """One of them; no outlier may pull far."""
         self.solver.set_kappa(self._kappa(number))
         settled = False
         for _ in range(EARLY_ITERATIONS):
@@ -63,25 +78,24 @@ class _Run:
                 break
         self._close(number, settled)
 
-    def last_stage(self) -> None:
-        """Converge, and again while what is rejected changes."""
+    def last_stage(self, near: bool) -> None:
+        """Converge, and again while what is rejected changes; if near, what is rejected only grows."""
         number = len(self.config.contact.kappa_stages)
         self.solver.set_kappa(self._kappa(number))
-        if self.config.slack.change:
+        if self.config.slack.change and not near:
             self.gate.set_slack(self.solver, slack_weight(self.step, self.solver.states, self.config))
-        for attempt in range(len(GATE_FACTORS)):
+        for attempt in range(0 if near else len(GATE_FACTORS)):
             if self.gate.reject(self.solver, attempt):
                 self._iterate_until(number, _settled, EARLY_ITERATIONS)
-        converged = False
-        while not converged or self.gate.reject(self.solver):
-            converged = self._iterate_until(number, lambda last: _converged(last, self.config))
-            if not converged:
+        while not self.converged or self.gate.reject(self.solver):
+            self.converged = self._iterate_until(number, lambda last: _converged(last, self.config))
+            if not self.converged:
                 break
-        self._close(number, converged)
+        self._close(number, self.converged)
 
     def certificate(self) -> Certificate:
         """Evidence on the last iterate."""
-        return _certificate(self.last, tuple(self.stages), self.total, self.config)
+        return _certificate(self.last, tuple(self.stages), self.converged, self.total, self.config)
 
     def _kappa(self, number: int) -> float:
         return self.config.contact.kappa_stages[number - 1]
@@ -125,11 +139,14 @@ def _converged(report: _core.IterationReport, config: EstimatorConfig) -> bool:
 
 
 def _certificate(
-    last: _core.IterationReport | None, stages: tuple[StageReport, ...], total: int, config: EstimatorConfig
+    last: _core.IterationReport | None,
+    stages: tuple[StageReport, ...],
+    converged: bool,
+    total: int,
+    config: EstimatorConfig,
 ) -> Certificate:
     if last is None:
         raise ValueError("solver.max_iterations leaves no iteration")
-    converged = bool(stages and stages[-1].converged and len(stages) == len(config.contact.kappa_stages))
     return Certificate(
         converged=converged,
         reason=_reason(last, converged, config),

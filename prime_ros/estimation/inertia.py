@@ -85,10 +85,15 @@ def body_inertia_jacobian(theta: Array) -> Array:
     return jacobian
 
 
+def body_inertia_covariance(theta: Array, covariance: Array) -> Array:
+    """Of (mass, com, inertia_com row by row), to first order, from that of theta; shape (13, 13)."""
+    jacobian = body_inertia_jacobian(theta)
+    return np.asarray(jacobian @ covariance @ jacobian.T)
+
+
 def body_inertia_std(theta: Array, covariance: Array) -> BodyInertia:
     """Standard deviations, to first order, from the covariance of theta, shape (10, 10)."""
-    jacobian = body_inertia_jacobian(theta)
-    variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
+    variance = np.diag(body_inertia_covariance(theta, covariance))
     std = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave a zero variance slightly negative
     return BodyInertia(mass=float(std[0]), com=std[1:4], inertia_com=std[4:].reshape(3, 3))
 

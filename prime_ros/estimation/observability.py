@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from prime_ros.estimation.estimate import Direction
+from prime_ros.estimation.estimate import Direction, Parameters
 from prime_ros.estimation.inertia import PARAMETER_COUNT
 
 Array = NDArray[np.float64]
@@ -29,29 +32,78 @@ NAMES = (
 LEAST_SHARE = 0.1  # of the squared length of a direction that makes a parameter worth naming
 
 
-def directions(link: str, prior_std: Array, covariance: Array) -> list[Direction]:
-    """Directions in the space of the log-Cholesky parameters of a link, least known first.
+def link_directions(parameters: Parameters) -> tuple[Direction, ...]:
+    """Ten directions of every link in the space of its log-Cholesky parameters, least known first of all.
 
-    The directions are the eigenvectors of the posterior covariance in units of the prior: P e = lambda P0 e.
-    Along each the data have turned the prior variance 1 into lambda.
+    None if the covariance is not finite.
+    """
+    return tuple(
+        Direction(each.link, each.words, float(np.clip(1.0 - each.left, 0.0, 1.0)))
+        for each in _principal_of_links(parameters)
+    )
+
+
+def contributions(parameters: Parameters, data: Sequence[Array]) -> Array:
+    """Share of every recording in what all of them know of each direction of `link_directions`.
 
     Args:
-        link: Its name.
-        prior_std: Standard deviations of the prior, shape (10,).
-        covariance: Posterior covariance, shape (10, 10).
+        parameters: Of all R recordings together.
+        data: Information of every recording without the prior, shape (n, n) each.
 
     Returns:
-        Ten directions; none if the covariance is not finite.
+        Shape (directions, R) [-]; rows sum to 1, or are NaN where nothing was learned. For a link among
+        several it is the information at given parameters of the others.
     """
-    if not np.isfinite(covariance).all():
+    known = []
+    for each in _principal_of_links(parameters):
+        known.append([each.vector @ matrix[each.block, each.block] @ each.vector for matrix in data])
+    table = np.array(known).reshape(-1, len(data))
+    total = table.sum(axis=1, keepdims=True)
+    return np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0.0)
+
+
+def principal(prior: Array, covariance: Array) -> tuple[Array, Array]:
+    """Combinations e' theta that are independent before and after the data: P e = lambda P0 e.
+
+    Args:
+        prior: Prior covariance P0, shape (n, n).
+        covariance: Posterior covariance P, shape (n, n).
+
+    Returns:
+        Share lambda of the prior variance that is left, largest first, shape (n,), and the e as columns, of
+        prior variance 1, shape (n, n).
+    """
+    left, vectors = eigh(0.5 * (covariance + covariance.T), prior)
+    return left[::-1], vectors[:, ::-1]
+
+
+@dataclass(frozen=True)
+class _Principal:
+    """One direction of a link."""
+
+    link: str
+    block: slice
+    """Of its parameters."""
+    left: float
+    """Share of the prior variance that is left."""
+    vector: Array
+    """P0 e: the step of the parameters along it, one prior std long, shape (10,)."""
+    words: str
+
+
+def _principal_of_links(parameters: Parameters) -> list[_Principal]:
+    """Of all links, least known first."""
+    if not np.isfinite(parameters.covariance).all():
         return []
-    whitened = covariance / np.outer(prior_std, prior_std)
-    variances, vectors = eigh(0.5 * (whitened + whitened.T))
-    found = [
-        Direction(link, _described(vectors[:, i]), float(np.clip(1.0 - variances[i], 0.0, 1.0)))
-        for i in reversed(range(PARAMETER_COUNT))
-    ]
-    return found
+    found = []
+    for i, link in enumerate(parameters.links):
+        block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
+        prior = parameters.prior_covariance[block, block]
+        left, vectors = principal(prior, parameters.covariance[block, block])
+        scale = np.sqrt(np.diag(prior))
+        for share, e in zip(left, vectors.T, strict=True):
+            found.append(_Principal(link, block, float(share), prior @ e, _described(scale * e)))
+    return sorted(found, key=lambda each: -each.left)
 
 
 def _described(vector: Array) -> str:

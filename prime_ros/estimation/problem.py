@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
+from prime_ros.estimation.fusion import Information
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Contact, Robot
 
@@ -79,6 +80,17 @@ def build_problem(measurements: KnotMeasurements, robot: Robot, config: Estimato
         controls=np.zeros((step.nv + 3 * step.ncontacts, len(q) - 1)),
         links=tuple(config.links),
     )
+
+
+def with_belief(problem: Problem, belief: Information) -> Problem:
+    """The problem with another prior of the parameters of the links; that of the ground height stays."""
+    count = len(belief.vector)
+    mean, information = problem.prior.copy(), problem.prior_information.copy()
+    first = len(mean) - problem.step.ntheta
+    mean[first : first + count] = belief.mean
+    block = slice(first - 1, first - 1 + count)  # the tangent of (q, v) has one number less
+    information[block, block] = belief.matrix
+    return replace(problem, prior=mean, prior_information=information)
 
 
 def contact_step(robot: Robot, config: EstimatorConfig) -> _core.ContactStep:

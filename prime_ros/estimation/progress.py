@@ -27,6 +27,12 @@ class Progress:
     """Piece of a long recording, counted from 1."""
     pieces: int = 1
     """Number of pieces."""
+    recording: int = 1
+    """Recording of a joint solve, counted from 1."""
+    recordings: int = 1
+    """Number of recordings."""
+    round: int = 1
+    """Time that all recordings are solved, counted from 1."""
 
 
 Report = Callable[[Progress], None]

@@ -30,8 +30,7 @@ def inertia_lines(estimate: Estimate) -> Iterator[str]:
         yield com_line(name, link)
         position = payload_position(link)
         if position is not None:
-            x, y, z = position
-            yield f"{name}: payload at x {x:+.3f}, y {y:+.3f}, z {z:+.3f} m"
+            yield f"{name}: payload at {', '.join(_placed(position, payload_position_std(link)))} m"
     height, std = estimate.ground_height, estimate.std_ground_height
     yield f"ground height: {with_std(1e3 * height, 1e3 * std, sign=True)} mm"
 
@@ -63,6 +62,25 @@ def payload_position(link: LinkEstimate) -> NDArray[np.float64] | None:
     if not mass > max(5.0 * link.std.mass, 0.01 * nominal.mass):
         return None
     return (estimate.mass * np.asarray(estimate.com) - nominal.mass * np.asarray(nominal.com)) / mass
+
+
+def payload_position_std(link: LinkEstimate) -> NDArray[np.float64]:
+    """Standard deviation of `payload_position`, to first order, shape (3,) [m]; NaN if not known."""
+    if link.covariance is None:
+        return np.full(3, np.nan)
+    nominal, estimate = link.nominal, link.estimate
+    mass = estimate.mass - nominal.mass
+    shift = np.asarray(nominal.com) - np.asarray(estimate.com)
+    jacobian = np.column_stack([nominal.mass * shift / mass**2, np.eye(3) * estimate.mass / mass])
+    variance = np.diag(jacobian @ link.covariance[:4, :4] @ jacobian.T)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
+def _placed(position: NDArray[np.float64], std: NDArray[np.float64]) -> list[str]:
+    """Position by axis, with as much of its deviation as is known [m]."""
+    digits = [max(decimals(s), 3) for s in std]
+    bars = [f" +- {s:.{d}f}" if isfinite(s) else "" for s, d in zip(std, digits, strict=True)]
+    return [f"{a} {p:+.{d}f}{bar}" for a, p, d, bar in zip("xyz", position, digits, bars, strict=True)]
 
 
 def noise_advice(sensors: Mapping[str, SensorReport]) -> Iterator[str]:

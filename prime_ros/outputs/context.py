@@ -22,3 +22,5 @@ class RunContext:
     """What was used, left out and found on the way from samples to knots."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Wall time by phase [s]."""
+    together_with: tuple[str, ...] = ()
+    """Other recordings that the inertia is from as well, in a joint solve whose results are around these."""

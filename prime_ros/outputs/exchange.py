@@ -15,13 +15,14 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
 
 from prime_ros.exceptions import OutputError
 
-Entries = Mapping[str, frozenset[str]]
-"""What a directory of results may hold: files, with an empty set, and folders with the files in them."""
-FILE: frozenset[str] = frozenset()
+Entries: TypeAlias = "Mapping[str, Entries]"
+"""What a directory of results may hold by name: files, and folders with what they may hold."""
+FILE: Entries = MappingProxyType({})
 
 _STALE_SECONDS = 3600.0
 _AT_FDCWD = -100
@@ -110,8 +111,7 @@ def _foreign(directory: Path, entries: Entries) -> list[str]:
     for entry in directory.iterdir():
         inner = entries.get(entry.name)
         if inner and entry.is_dir() and not entry.is_symlink():
-            allowed = dict.fromkeys(inner, FILE)
-            foreign += [f"{entry.name}/{name}" for name in _foreign(entry, allowed)]
+            foreign += [f"{entry.name}/{name}" for name in _foreign(entry, inner)]
         elif inner is None or inner or not entry.is_file():
             foreign.append(entry.name)
     return foreign
@@ -167,7 +167,7 @@ def discard(directory: Path, entries: Entries) -> None:
             return
         for name, inner in entries.items():
             if inner:
-                discard(directory / name, dict.fromkeys(inner, FILE))
+                discard(directory / name, inner)
             else:
                 (directory / name).unlink(missing_ok=True)
         directory.rmdir()

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from prime_ros.estimation.estimate import Estimate, SensorReport
+from prime_ros.estimation.identifiability import warnings
 from prime_ros.outputs.advice import CHI_SQUARE_RANGE, NOT_CONVERGED, inertia_lines, noise_advice
 from prime_ros.outputs.write import WrittenResults
 
@@ -21,6 +22,7 @@ def print_summary(
     console: Console,
     written: WrittenResults | None = None,
     timing: Mapping[str, float] | None = None,
+    base: str | None = None,
 ) -> None:
     """Print what an estimation found and how far to trust it.
 
@@ -29,10 +31,13 @@ def print_summary(
         console: Where to print.
         written: Result files to name at the end.
         timing: Wall time by phase [s]; of the estimation alone if None.
+        base: Name of the link that the free base moves, for advice on motions.
     """
     _print_certificate(estimate, console)
     for line in inertia_lines(estimate):
         console.print(line, highlight=False, markup=False)
+    for what, advice in warnings(estimate.links, base):
+        console.print(f"[yellow]{escape(f'{what}; {advice}')}[/]", highlight=False)
     console.print()
     console.print(_contact_table(estimate))
     console.print(_sensor_table(estimate.sensors))

@@ -106,7 +106,9 @@ def _results(stamp_ns: np.ndarray, messages: dict[str, list[Any]], inertia: Any,
         contact_probability=np.array([[entry.probability for entry in row] for row in contacts]),
         links={
             name: LinkEstimate(
-                *(_body(getattr(inertia, kind)[index]) for kind in ("nominal", "estimate", "std"))
+                nominal=_body(inertia.nominal[index]),
+                estimate=_body(inertia.estimate[index]),
+                std=_body(inertia.std[index]),
             )
             for index, name in enumerate(inertia.links)
         },

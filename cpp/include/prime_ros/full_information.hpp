@@ -43,6 +43,7 @@ struct Posterior {
   MatrixXd control_std;        ///< (disturbance, slack), nu x K
   MatrixXd impulse_std;        ///< 3 nc x K [N s]
   MatrixXd theta_covariance;   ///< ntheta x ntheta
+  VectorXd theta_step;         ///< what another Gauss-Newton step would add to theta, size ntheta
   VectorXd
       configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
   VectorXd velocity_leverage;  ///< size nv

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.estimation.identifiability import motion_for, unknown, warnings
 from prime_ros.outputs.advice import NOT_CONVERGED, noise_advice
 from prime_ros.outputs.context import RunContext
-from prime_ros.outputs.report.directions import motion_for, unknown
 
 REJECTED_SHARE = 0.05
 """Share of rejected measurements of a sensor that is worth a look [-]."""
@@ -73,6 +73,8 @@ def _sensors(estimate: Estimate) -> Iterator[Action]:
 
 
 def _directions(estimate: Estimate, base_link: str) -> Iterator[Action]:
+    for what, advice in warnings(estimate.links, base_link):
+        yield Action("warning", what, advice)
     for direction in unknown(estimate):
         yield Action(
             "note",

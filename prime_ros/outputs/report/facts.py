@@ -16,9 +16,16 @@ import yaml
 
 from prime_ros import __version__
 from prime_ros.estimation.estimate import Estimate, LinkEstimate, SensorReport
-from prime_ros.outputs.advice import CHI_SQUARE_RANGE, decimals, payload_position, with_std
+from prime_ros.estimation.identifiability import standing
+from prime_ros.outputs.advice import (
+    CHI_SQUARE_RANGE,
+    decimals,
+    payload_position,
+    payload_position_std,
+    with_std,
+)
 from prime_ros.outputs.context import RunContext
-from prime_ros.outputs.report.inertia import Entry, entries, principal_moments
+from prime_ros.outputs.inertia_entries import Entry, entries, principal_moments, principal_moments_std
 from prime_ros.robot import Robot
 
 GRAVITY = 9.81
@@ -100,7 +107,8 @@ def _link_cards(name: str, link: LinkEstimate) -> Iterator[Card]:
     position = payload_position(link)
     if position is not None:
         place = ", ".join(text(1e3 * float(p), 0, sign=True) for p in position)
-        yield Card(f"Where on {name}", f"{place} mm", "x, y, z in the frame of the link")
+        bars = ", ".join(text(1e3 * float(s), 1) for s in payload_position_std(link))
+        yield Card(f"Where on {name}", f"{place} mm", f"x, y, z in the frame of the link; ± {bars}")
     shift = 1e3 * (np.asarray(link.estimate.com) - np.asarray(link.nominal.com))
     std = 1e3 * np.asarray(link.std.com)
     digits = max(min(decimals(float(std.max())), 2), 1) if np.isfinite(std).all() else 1
@@ -128,15 +136,16 @@ def _inertia_row(entry: Entry) -> dict[str, str]:
         "estimate": text(entry.estimate, digits),
         "std": text(entry.std, digits),
         "change": change,
+        "learned": f"{text(100 * entry.learned, 1)} %" if isfinite(entry.learned) else "–",
+        "standing": standing(entry.learned) if isfinite(entry.learned) else "",
     }
 
 
 def principal_line(link: LinkEstimate) -> str:
     """Principal moments of both inertias."""
-    nominal, estimate = (
-        ", ".join(text(moment, 4) for moment in principal_moments(body))
-        for body in (link.nominal, link.estimate)
-    )
+    nominal = ", ".join(text(moment, 4) for moment in principal_moments(link.nominal))
+    pairs = zip(principal_moments(link.estimate), principal_moments_std(link), strict=True)
+    estimate = ", ".join(f"{text(moment, 4)} ± {text(std, 4)}" for moment, std in pairs)
     return f"Principal moments [kg m²]: nominal {nominal}; estimate {estimate}."
 
 

@@ -76,14 +76,15 @@ def _facts(
     estimate: Estimate, robot: Robot, context: RunContext, found: dict[str, Whiteness]
 ) -> dict[str, Any]:
     """Everything the template says."""
+    from prime_ros.estimation import identifiability
     from prime_ros.outputs.advice import CHI_SQUARE_RANGE
-    from prime_ros.outputs.report import directions, facts, series
+    from prime_ros.outputs.report import facts, series
     from prime_ros.outputs.report.actions import actions
     from prime_ros.outputs.report.sparkline import histogram_svg
 
     return {
         "facts": facts,
-        "directions": directions,
+        "directions": identifiability,
         "cards": list(facts.cards(estimate, robot)),
         "actions": actions(estimate, context, robot.base_link),
         "chi_square_range": CHI_SQUARE_RANGE,
