@@ -49,13 +49,15 @@ def run_joint(job: JointJob, activity: Activity) -> bool:
         check_joint_directory(job.out, names)
         config = load_estimator_config(job.config, job.overrides, job.robot)
 
+        from prime_ros.estimation.joint import check, solve_joint
+
+        check(len(job.readings), config)
+
         from prime_ros.robot import load_robot
 
         robot = load_robot(job.robot, job.urdf)
     measurements = [_measured(reading, robot, config, activity) for reading in job.readings]
     with activity.phase("solve"), progress_bar(activity) as show:
-        from prime_ros.estimation.joint import solve_joint
-
         joint = solve_joint(measurements, robot, config, progress=show)
     with activity.phase("write"):
         from prime_ros.outputs.write_joint import write_joint_results

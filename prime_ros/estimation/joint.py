@@ -84,15 +84,20 @@ def solve_joint(
         MeasurementError: If there are less than two recordings, or one cannot be started from.
         RobotError: If a link to identify does not exist.
     """
-    if len(recordings) < 2:
-        raise MeasurementError(f"a joint solve: got {len(recordings)} recordings, expected at least two")
-    if not config.links:
-        raise ConfigError("a joint solve: got no link to identify, expected one: nothing else is shared")
+    check(len(recordings), config)
     run = _Run(recordings, robot, config, progress or (lambda _: None))
     run.solve_alone()
     while run.goes_on():
         run.solve_with_others()
     return run.result()
+
+
+def check(recordings: int, config: EstimatorConfig) -> None:
+    """Refuse what makes no sense, before the work; errors as `solve_joint`."""
+    if recordings < 2:
+        raise MeasurementError(f"a joint solve: got {recordings} recordings, expected at least two")
+    if not config.links:
+        raise ConfigError("a joint solve: got no link to identify, expected one: nothing else is shared")
 
 
 class _Run:

@@ -102,6 +102,6 @@ def _largest(comparison: Comparison, agreement: Agreement) -> Iterator[str]:
             yield f"{names[i]} {difference[i]:+.1f} std"
 
 
-def share_text(share: float) -> str:
+def share_text(share: float, digits: int = 0) -> str:
     """A share as percent, or a dash."""
-    return f"{100.0 * share:.0f} %" if isfinite(share) else "–"
+    return f"{100.0 * share:.{digits}f} %" if isfinite(share) else "–"

@@ -95,11 +95,11 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "name": entry.name,
         "unit": entry.unit,
-        "nominal": f"{entry.nominal:.{digits}f}",
+        "nominal": f"{round(entry.nominal, digits) + 0.0:.{digits}f}",  # adding zero turns -0 into 0
         "alone": [with_std(value, std, between="±") for value, std in values[:-1]],
         "together": with_std(entry.estimate, entry.std, between="±"),
         "ratio": f"{row.shrinkage:.2f}" if isfinite(row.shrinkage) else "–",
-        "learned": share_text(entry.learned),
+        "learned": share_text(entry.learned, 1),
         "standing": standing(entry.learned) if isfinite(entry.learned) else "",
         "bars": error_bars_svg(values),
     }
@@ -110,7 +110,7 @@ def _told(comparison: Comparison) -> Iterator[Mapping[str, Any]]:
         yield {
             "link": direction.link,
             "words": direction.description,
-            "learned": share_text(direction.learned),
+            "learned": share_text(direction.learned, 1),
             "standing": standing(direction.learned),
             "shares": [share_text(float(share)) for share in shares],
         }
