@@ -111,6 +111,13 @@ def test_calibrated_urdf_has_the_shared_inertia(results: Results) -> None:
     assert model.inertias[1].mass == pytest.approx(document(out)["links"]["base"]["estimate"]["mass"])
 
 
+def test_view_names_a_recording_to_show(results: Results, tmp_path: Path) -> None:
+    out = results.folder / "joint"
+    assert_refused(prime("view", out), "several recordings", f"prime view {out / 'first'}")
+    shown = prime("view", out / "first", "--html", tmp_path / "view.html")
+    assert shown.exit_code == 0, shown.output
+
+
 def test_fused_is_near_the_joint_solve_and_as_sure(results: Results) -> None:
     assert results.fused.exit_code == 0, results.fused.output
     joint, fused = (load_posterior(results.folder / name).parameters for name in ("joint", "fused"))

@@ -94,12 +94,15 @@ def test_estimate_has_every_array_in_its_shape(solved: Any) -> None:
 
 def test_inertia_file_has_nominal_estimate_and_std(solved: Any) -> None:
     document = inertia(solved[1])
-    assert set(document) == {"converged", "ground_height", "links"}
+    shared = {"robot", "links", "parameters", "recordings"}
+    assert set(document) == {"converged", "ground_height", *shared}
     assert document["converged"] is True
     assert set(document["ground_height"]) == {"estimate", "std"}
     assert set(document["links"]) == {"base"}
-    assert set(document["links"]["base"]) == {"nominal", "estimate", "std"}
-    for body in document["links"]["base"].values():
+    bodies = dict(document["links"]["base"])
+    assert bodies.pop("prior_dominated") == []
+    assert set(bodies) == {"nominal", "estimate", "std", "prior_std"}
+    for body in bodies.values():
         assert set(body) == {"mass", "com", "inertia_com"}
         assert np.shape(body["com"]) == (3,)
         assert np.shape(body["inertia_com"]) == (3, 3)

@@ -41,11 +41,7 @@ class Information:
 
     @classmethod
     def of(cls, mean: Array, covariance: Array) -> Information:
-        """Of a Gaussian with mean (n,) and positive definite covariance (n, n).
-
-        Raises:
-            numpy.linalg.LinAlgError: If the covariance is not positive definite.
-        """
+        """Of a Gaussian with mean (n,) and positive definite covariance (n, n)."""
         matrix = _inverse(covariance)
         return cls(matrix, matrix @ mean)
 
@@ -155,6 +151,11 @@ class Agreement:
     def probability(self) -> float:
         """That recordings of one body differ by more: small if they contradict each other."""
         return float(chi2.sf(self.chi_square, self.dof)) if self.dof else 1.0
+
+    @property
+    def birge_ratio(self) -> float:
+        """Factor on the standard deviations that would make the difference what they expect [-]."""
+        return (self.chi_square / self.dof) ** 0.5 if self.dof else 0.0
 
     @property
     def contradicts(self) -> bool:

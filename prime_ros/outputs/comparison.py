@@ -87,7 +87,9 @@ def _contradiction(comparison: Comparison, index: int) -> str:
     parts = ", ".join(_largest(comparison, agreement))
     return (
         f"{comparison.names[index]} contradicts {others}: chi-square {agreement.chi_square:.0f} for"
-        f" {agreement.dof} degrees of freedom" + (f"; largest differences: {parts}" if parts else "")
+        f" {agreement.dof} degrees of freedom"
+        + (f", largest differences {parts}" if parts else "")
+        + f": they would agree if all std were {agreement.birge_ratio:.1f} times as large"
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHARED: exchange.Entries = {REPORT_FILE: FILE, INERTIA_FILE: FILE, URDF_FILE: FILE}
 """What lies above the folders of the recordings."""
 _FOLDER = r"[\w-][\w.-]*"
-COLUMNS = columns_of(["length", "iterations", "ground height", "distance [std]"])
+COLUMNS = columns_of(["length", "iterations (last round)", "ground height", "distance [std]"])
 
 
 def comparison_of(joint: JointEstimate, names: Sequence[str]) -> Comparison:

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from prime_ros.exceptions import ConfigError, OutputError
+from prime_ros.outputs.write_joint import earlier_folders
 from prime_ros.robot import Robot, load_robot
 from prime_ros.sources.kinds import kind_of
 from prime_ros.viewing.page import render_page
@@ -75,6 +76,11 @@ def _load(path: Path) -> Results:
     directory = results_directory(path)
     if directory is not None:
         return load_directory(directory)
+    folders = earlier_folders(path)
+    if folders:
+        raise OutputError(
+            f"{path}: of several recordings, expected one of them: prime view {path / folders[0]}"
+        )
     if path.is_dir() and not any(path.iterdir()):
         raise OutputError(f"{path}: an empty folder; expected DIR of `prime solve`, or its bag")
     if kind_of(path) == "bag":
