@@ -155,6 +155,19 @@ def test_fusing_one_recording_twice_is_warned_of(results: Results, tmp_path: Pat
     assert "no calibrated.urdf" in done.stdout  # without --robot
 
 
+def test_not_converged_is_flagged_everywhere(results: Results, tmp_path: Path) -> None:
+    both, out = (results.recording("first"), results.recording("second")), tmp_path / "out"
+    limit = ("--set", "solver.max_iterations=3")
+    done = prime("solve", *both, "--joint", "--robot", "go2", "--out", out, *limit)
+    assert done.exit_code == 3, done.output
+    assert "NOT CONVERGED" in done.stdout
+    assert "NOT CONVERGED" in (out / "report.html").read_text()
+    assert "NOT CONVERGED" in (out / "calibrated.urdf").read_text()
+    assert [document(folder)["converged"] for folder in (out, out / "first", out / "second")] == 3 * [False]
+    fused = prime("fuse", out, results.folder / "alone" / "first", "--out", tmp_path / "fused")
+    assert_refused(fused, "did not converge")
+
+
 # Mistakes
 
 
