@@ -68,7 +68,7 @@ def heard(session, node, table):
         lagged=session.listen("/prime/lagged/contacts", ours.ContactForceArray),
         odometry=session.listen("/prime/odometry", nav_msgs.Odometry),
         joints=session.listen("/prime/joint_states", live.JointState),
-        markers=session.listen("/prime/contact_markers", visualization_msgs.MarkerArray),
+        markers=session.listen("/prime/markers", visualization_msgs.MarkerArray),
         inertia=session.listen("/prime/inertia", ours.InertiaEstimate, live.LATCHED),
         status=session.listen("/prime/status", ours.EstimatorStatus, live.LATCHED),
         diagnostics=session.listen("/diagnostics", diagnostic_msgs.DiagnosticArray),

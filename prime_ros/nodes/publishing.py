@@ -70,8 +70,8 @@ class EstimatePublisher:
         rate = self.settings.marker_rate
         if rate > 0.0 and topics.is_due(stamp, self._last_shown, 1.0 / rate):
             self._last_shown = stamp
-            if self._is_wanted("contact_markers"):
-                self._send([topics.markers(estimate, self._robot, self._frames, points)])
+            if self._is_wanted("markers"):
+                self._send([topics.markers(estimate, self._robot, self._frames, poses, points)])
             if self.broadcaster is not None and self.settings.transforms == "robot":
                 self.broadcaster.send(topics.transforms(estimate, self._robot, self._frames, poses, points))
         if self.broadcaster is not None and self.settings.transforms == "base":

@@ -81,6 +81,9 @@ class SimNode(Node):
                 **{f"~/truth/{name}": TYPES[name] for name in TRUTH},
             }.items()
         }
+        # Messages are made once and filled again: making them takes as long as sending them.
+        self._messages = {name: publisher.msg_type() for name, publisher in self._topics.items()}
+        self._messages["joint_states"].name = list(self._robot.joint_names)
         self.create_service(Trigger, "~/add_payload", self._on_add)
         self.create_service(Trigger, "~/remove_payload", self._on_remove)
         self._begin, self._steps = time.monotonic(), 0
@@ -104,7 +107,6 @@ class SimNode(Node):
     def _publish(self, sample: SensorSample, truth: Truth) -> None:
         joints = {
             "header": header(self._start_ns + truth.stamp_ns, ""),
-            "name": list(self._robot.joint_names),
             "position": sample.joint_position,
             "velocity": sample.joint_velocity,
             "effort": sample.joint_torque,
@@ -143,8 +145,7 @@ class SimNode(Node):
             self._send("~/truth/inertia", {"header": common, "links": links, "estimate": [values]})
 
     def _send(self, topic: str, values: dict[str, Any]) -> None:
-        publisher = self._topics[topic]
-        publisher.publish(conversion.fill(publisher.msg_type(), values))
+        self._topics[topic].publish(conversion.fill(self._messages[topic], values))
 
     def _on_add(self, request: Any, response: Any) -> Any:
         payload = parse_payload(self.settings.value.next_payload)

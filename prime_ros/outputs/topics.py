@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.outputs import markers as shapes
 from prime_ros.outputs import messages
 from prime_ros.outputs.kinematics import Array, Edge, Poses, fixed_links, moving_links
-from prime_ros.outputs.markers import contact_markers
 from prime_ros.outputs.messages import FrameNames, Values
 from prime_ros.robot import FREE_BASE, Robot
 
@@ -23,7 +23,7 @@ TYPES = {
     "joint_states": "sensor_msgs/msg/JointState",
     "odometry": "nav_msgs/msg/Odometry",
     "contacts": "prime_ros/msg/ContactForceArray",
-    "contact_markers": "visualization_msgs/msg/MarkerArray",
+    "markers": "visualization_msgs/msg/MarkerArray",
     "inertia": "prime_ros/msg/InertiaEstimate",
     "status": "prime_ros/msg/EstimatorStatus",
 }
@@ -95,9 +95,10 @@ def transforms(block: Estimate, robot: Robot, frames: FrameNames, poses: list[Po
     return _transforms(block, edges)
 
 
-def markers(block: Estimate, robot: Robot, frames: FrameNames, points: Array) -> Topic:
-    """Forces and states of the contacts as viewers draw them; arguments as for `motion`."""
-    return _topic("contact_markers", contact_markers(block, robot, frames, points), block.stamp_ns)
+def markers(block: Estimate, robot: Robot, frames: FrameNames, poses: list[Poses], points: Array) -> Topic:
+    """Forces, friction cones, states of the contacts and inertia as viewers draw them; as for `motion`."""
+    values = shapes.markers(block, robot, frames, poses, points)
+    return _topic("markers", values, block.stamp_ns)
 
 
 def knowledge(estimate: Estimate, frames: FrameNames) -> list[Topic]:
