@@ -128,9 +128,10 @@ class MheNode(LifecycleNode):
         if not self.context.ok():
             return
         self._publisher.settings = self.settings.value
-        self._publisher.publish(found.newest)
-        if found.lagged is not None and self.settings.value.lagged:
-            self._publisher.publish_lagged(found.lagged)
+        for estimate in (*found.earlier, found):
+            self._publisher.publish(estimate.newest)
+            if estimate.lagged is not None and self.settings.value.lagged:
+                self._publisher.publish_lagged(estimate.lagged)
         now = self.get_clock().now().nanoseconds
         self._newest = found.newest
         self._delay = (now - int(found.newest.stamp_ns[0])) / NANOSECONDS
