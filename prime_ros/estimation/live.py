@@ -48,7 +48,8 @@ class LiveEstimate:
     newest: Estimate
     """K = 1: the newest step whose force is known, one dt before the newest sample."""
     lagged: Estimate | None
-    """K = 1: `horizon.lag` steps before the newest sample, smoother; None while the window is too short."""
+    """K = 1: `horizon.lag` steps before the newest sample, smoother; None while the window is too short, or
+    without `LiveEstimator.wants_lagged`."""
     earlier: tuple[LiveEstimate, ...] = ()
     """Of the steps that were added together with this one, oldest first: none unless samples had to wait."""
 
@@ -108,6 +109,8 @@ class LiveEstimator:
         Raises:
             RobotError: If a link to identify does not exist.
         """
+        self.wants_lagged = True
+        """Whether updates give the lagged estimate, too; it costs a tenth of them."""
         self._robot, self._memory = robot, _Memory()
         self._knot_ns: int | None = None
         self._rejected_before: dict[str, int] = {}
@@ -290,7 +293,8 @@ class LiveEstimator:
     def _at(self, age: int) -> LiveEstimate | None:
         """As if the step of an age were the newest."""
         newest, lag = self._window.estimate(age), self._config.horizon.lag + age - 1
-        lagged = self._window.estimate(lag) if self._window.steps >= lag else None
+        there = self.wants_lagged and self._window.steps >= lag
+        lagged = self._window.estimate(lag) if there else None
         return None if newest is None else LiveEstimate(newest, lagged)
 
     def _rejected(self) -> dict[str, int]:

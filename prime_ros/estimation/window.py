@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.covariance import contact_probability, link_estimates, nominal_bodies
+from prime_ros.estimation.covariance import LazyLinks, contact_probability, nominal_bodies
 from prime_ros.estimation.estimate import Certificate, Estimate, SensorReport
 from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
@@ -172,7 +172,7 @@ class WindowEstimator:
             contact_force_W=force,
             contact_probability=probability,
             std=std,
-            links=link_estimates(self._nominal, theta, theta_covariance),
+            links=LazyLinks(self._nominal, theta, theta_covariance),
             ground_height=float(theta[-1]),
             std_ground_height=float(np.sqrt(max(theta_covariance[-1, -1], 0.0))),
             certificate=self._certificate(),

@@ -23,8 +23,10 @@ from prime_ros.nodes.mailbox import Aside
 from prime_ros.nodes.settings import InputSettings
 from prime_ros.robot import Robot
 
-QUEUE = 500
-"""Messages per topic that wait while an estimate is computed: a second of joints."""
+QUEUE = 2500
+"""Messages per topic that can wait, five seconds of joints; then the oldest are lost."""
+AT_ONCE = 50
+"""Most messages per topic that are taken at once: some steps of the estimator, fewer than its window has."""
 DISORDER_NS = 500_000_000
 """Step back in time that is disorder; a longer one is another clock [ns]."""
 TORQUES_KEPT = 16
@@ -118,14 +120,14 @@ class Inputs:
             self._node.destroy_subscription(channel.subscription)
 
     def take(self, timeout: float) -> None:
-        """Hand all messages that wait to the sink. One thread only.
+        """Hand messages that wait to the sink, oldest first. One thread only.
 
         Args:
             timeout: How long to wait for a message of the joints [s]; the other topics follow them.
         """
         mailbox.wait(self._pace.subscription, self._node.context, timeout)
         for channel in self.channels.values():
-            for message, self._age in islice(mailbox.messages(channel.subscription), QUEUE):
+            for message, self._age in islice(mailbox.messages(channel.subscription), AT_ONCE):
                 self._receive(channel, message)
 
     def mean_specific_force(self) -> Floats | None:

@@ -75,6 +75,7 @@ class MheNode(LifecycleNode):
             self._robot = load_robot(settings.robot, settings.urdf or None)
             self._estimator = LiveEstimator(self._robot, self.estimator_settings.value)
             self._publisher = EstimatePublisher(self, self._robot, settings, settings.lagged)
+            self._estimator.wants_lagged = False  # until somebody listens
         except (PrimeError, ImportError) as error:
             self.get_logger().error(f"cannot be configured: {error}")
             return FAILURE
@@ -125,13 +126,15 @@ class MheNode(LifecycleNode):
 
     def _publish(self, found: LiveEstimate) -> None:
         assert self._publisher is not None
+        assert self._estimator is not None
         if not self.context.ok():
             return
         self._publisher.settings = self.settings.value
         for estimate in (*found.earlier, found):
             self._publisher.publish(estimate.newest)
-            if estimate.lagged is not None and self.settings.value.lagged:
+            if estimate.lagged is not None:
                 self._publisher.publish_lagged(estimate.lagged)
+        self._estimator.wants_lagged = self._publisher.wants_lagged
         now = self.get_clock().now().nanoseconds
         self._newest = found.newest
         self._delay = (now - int(found.newest.stamp_ns[0])) / NANOSECONDS

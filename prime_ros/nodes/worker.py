@@ -2,8 +2,8 @@
 """The estimator in a thread of its own, which also fetches its samples.
 
 Receiving and estimating in one thread do not wait for each other's hold of Python's lock. Messages that come
-while an update is computed wait in the middleware, and the next update takes all of them: on a machine that
-is too slow, estimates come less often, and none of the samples is missing.
+while an update is computed wait in the middleware, and the next updates catch up with them. On a machine that
+is always too slow the oldest are lost: estimates go on, late by what can wait.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -60,7 +62,13 @@ def model(robot: Robot, stamp_ns: np.ndarray, urdf: bytes | None) -> list[Topic]
     return topics
 
 
-def motion(block: Estimate, frames: FrameNames, poses: list[Poses], points: Array) -> list[Topic]:
+def motion(
+    block: Estimate,
+    frames: FrameNames,
+    poses: list[Poses],
+    points: Array,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> list[Topic]:
     """What is told at every knot: motion, contact forces and states.
 
     Args:
@@ -68,16 +76,20 @@ def motion(block: Estimate, frames: FrameNames, poses: list[Poses], points: Arra
         frames: Names of the frames.
         poses: Of the joints (`kinematics.joint_poses`).
         points: Of contact (`kinematics.contact_points`), shape (K, C, 3) [m].
+        wanted: Which topics to make.
     """
-    stamps = block.stamp_ns
-    topics = [
-        _topic("joint_states", messages.joint_state(block), stamps),
-        _topic("odometry", messages.odometry(block, frames, poses[FREE_BASE]), stamps),
-        _topic("contacts", messages.contact_forces(block, frames, points), stamps),
-    ]
+    makers: dict[str, Callable[[], Values]] = {
+        "joint_states": lambda: messages.joint_state(block),
+        "odometry": lambda: messages.odometry(block, frames, poses[FREE_BASE]),
+        "contacts": lambda: messages.contact_forces(block, frames, points),
+    }
     for index, name in enumerate(wrench_topics(block.contact_names)):
-        topics.append(Topic(name, WRENCH, messages.wrench(block, index, frames), stamps))
-    return topics
+        makers[name] = partial(messages.wrench, block, index, frames)
+    return [
+        Topic(name, TYPES.get(name, WRENCH), make(), block.stamp_ns)
+        for name, make in makers.items()
+        if wanted(name)
+    ]
 
 
 def base_transform(block: Estimate, frames: FrameNames, poses: list[Poses]) -> Topic:
