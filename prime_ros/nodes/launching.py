@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from launch.actions import DeclareLaunchArgument, ExecuteProcess
 from launch.conditions import IfCondition
@@ -124,7 +125,7 @@ def _common(robot: str, config: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument("rviz", default_value="false", description="Start RViz."),
         DeclareLaunchArgument(
             "rviz_config",
-            default_value=str(shipped_folder("config", "rviz") / "rviz" / "go2.rviz"),
+            default_value=str(_layout(robot)),
             description="Configuration of RViz.",
         ),
         DeclareLaunchArgument(
@@ -137,6 +138,12 @@ def _common(robot: str, config: str) -> list[DeclareLaunchArgument]:
             "world_frame", default_value="world", description="Frame in which motion capture states poses."
         ),
     ]
+
+
+def _layout(robot: str) -> Path:
+    """Configuration of RViz for a robot; those of robots without one follow the Go2's."""
+    folder = shipped_folder("config", "rviz") / "rviz"
+    return next(path for name in (robot, "go2") if (path := folder / f"{name}.rviz").is_file())
 
 
 def _inputs() -> list[DeclareLaunchArgument]:
