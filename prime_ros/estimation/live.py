@@ -13,6 +13,7 @@ if estimate is not None:
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -335,4 +336,4 @@ def _incomplete(knot: KnotMeasurements) -> bool:
 def _measured(knot: KnotMeasurements) -> int:
     """How many of pose and angular velocity a knot has."""
     stds = (knot.std_base_position[0], knot.std_base_angular_velocity[0])
-    return sum(bool(np.isfinite(std)) for std in stds)
+    return sum(map(math.isfinite, stds))

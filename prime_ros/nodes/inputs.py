@@ -27,6 +27,8 @@ QUEUE = 2500
 """Messages per topic that can wait, five seconds of joints; then the oldest are lost."""
 AT_ONCE = 50
 """Most messages per topic that are taken at once: some steps of the estimator, fewer than its window has."""
+GRACE = 0.0003
+"""Time for what was measured together with the joints and is sent after them, as IMU and pose [s]."""
 DISORDER_NS = 500_000_000
 """Step back in time that is disorder; a longer one is another clock [ns]."""
 TORQUES_KEPT = 16
@@ -126,6 +128,7 @@ class Inputs:
             timeout: How long to wait for a message of the joints [s]; the other topics follow them.
         """
         mailbox.wait(self._pace.subscription, self._node.context, timeout)
+        time.sleep(GRACE)
         for channel in self.channels.values():
             for message, self._age in islice(mailbox.messages(channel.subscription), AT_ONCE):
                 self._receive(channel, message)
