@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,30 @@ def test_torque_of_its_own_topic_is_the_one_closest_in_time(session, listening):
     taken(topics, lambda: len(kept.joints) == 2, "samples")
     np.testing.assert_array_equal(kept.joints[0][4], [-6.0, 6.0])
     assert np.isnan(kept.joints[1][4]).all()  # two seconds later, that torque says nothing
+
+
+def test_what_waits_is_taken_oldest_first_and_not_all_at_once(session, listening):
+    topics, kept = listening()
+    publisher = connected(session.node.create_publisher(sensor_msgs.JointState, "joint_states", 100))
+    count = inputs.AT_ONCE + 20
+    for second in range(1, count + 1):
+        publisher.publish(joint_state(second, position=[0.1, 0.2]))
+        time.sleep(0.001)
+    time.sleep(0.3)
+    topics.take(0.02)
+    assert [sample[0] // 1_000_000_000 for sample in kept.joints] == list(range(1, inputs.AT_ONCE + 1))
+    taken(topics, lambda: len(kept.joints) == count, "rest")
+    assert topics.channels["joint_states"].disordered == 0
+
+
+def test_time_of_receipt_is_that_of_the_middleware(session, listening):
+    """However long the estimator is busy before it takes the message."""
+    topics, kept = listening(stamps="receipt")
+    publisher = connected(session.node.create_publisher(sensor_msgs.JointState, "joint_states", 10))
+    before = time.time_ns()
+    publisher.publish(joint_state(0, position=[0.1, 0.2]))
+    after = time.time_ns()
+    time.sleep(0.6)
+    taken(topics, lambda: kept.joints, "sample")
+    assert before <= kept.joints[0][0] < after + 300_000_000
+    assert time.monotonic() - topics.channels["joint_states"].last > 0.3

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -362,3 +364,25 @@ def test_launch_files():
         assert all(len(argument.description) > 10 for argument in arguments)
         for argument in arguments:
             argument.visit(context)
+
+
+@pytest.mark.skipif(shutil.which("ros2") is None, reason="needs ros2 launch")
+def test_ros2_launch_starts_robot_and_estimator_and_ends_both(session, tmp_path):
+    pytest.importorskip("mujoco")
+    contacts = session.listen("/launched/prime/contacts", ours.ContactForceArray)
+    command = ["ros2", "launch", "prime_ros", "go2_sim.launch.py", "namespace:=launched", "gait:=stand"]
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        program = subprocess.Popen(
+            command, env=session.environment, cwd="/", stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            live.until(lambda: len(contacts) > 20, "estimates")
+            weight = forces(contacts[-1:])[0, :, 2].sum()
+            program.send_signal(signal.SIGINT)
+            assert program.wait(live.TIMEOUT) == 0
+        finally:
+            program.kill()
+    assert 0.7 * 16.085 * 9.81 < weight < 1.3 * 16.085 * 9.81
+    assert log.read_text().count("process has finished cleanly") == 2, log.read_text()
+    assert "Traceback" not in log.read_text()
