@@ -252,6 +252,7 @@ def test_lifecycle(session, heard):
     ("option", "told"),
     [
         ("config:=nonsense", "no estimator 'nonsense'"),
+        ("robot:=go3", "no robot 'go3'"),
         ("slack.normal:=-1.0", "slack.normal"),
     ],
 )
@@ -271,8 +272,8 @@ def test_bad_settings_end_it_with_one_line(session, option, told):
     assert "Traceback" not in result.stderr
 
 
-def test_a_robot_that_does_not_exist_leaves_it_unconfigured(session, node):
-    command = ("-m", NODE, "--ros-args", "-p", "robot:=go3", "-r", "__ns:=/other")
+def test_a_model_that_does_not_exist_leaves_it_unconfigured(session, node):
+    command = ("-m", NODE, "--ros-args", "-p", "urdf:=/nowhere.urdf", "-r", "__ns:=/other")
     with session.process(*command):
         label = live.until(
             lambda: session.call("/other/prime/get_state", live.GetState).current_state.label,
