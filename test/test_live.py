@@ -68,8 +68,8 @@ def during(sample: Sample) -> bool:
     return FAULT[0] <= seconds(sample.stamp_ns) < FAULT[1]
 
 
-def live(messages: Iterable[Sample], *settings: str) -> tuple[list[LiveEstimate], LiveStatus]:
-    """Push messages in the order of their arrival, and ask after each."""
+def live(messages: Iterable[Sample], *settings: str, every: int = 1) -> tuple[list[LiveEstimate], LiveStatus]:
+    """Push messages in the order of their arrival, and ask after every so many."""
     estimator = LiveEstimator(go2(), load_estimator_config("mhe", list(settings)))
     names, found = recording().joints.names, []
     push: dict[str, Callable[..., Any]] = {
@@ -77,11 +77,11 @@ def live(messages: Iterable[Sample], *settings: str) -> tuple[list[LiveEstimate]
         "imu": estimator.push_imu,
         "mocap": estimator.push_mocap,
     }
-    for sample in sorted(messages, key=lambda sample: sample.arrival_ns):
+    for count, sample in enumerate(sorted(messages, key=lambda sample: sample.arrival_ns)):
         push[sample.stream](sample.stamp_ns, *sample.values)
-        estimate = estimator.update()
+        estimate = None if count % every else estimator.update()
         if estimate is not None:
-            found.append(estimate)
+            found += [*estimate.earlier, estimate]
     return found, estimator.status
 
 
@@ -370,6 +370,24 @@ def test_missing_joint_and_wrong_lengths_are_named() -> None:
 
 
 # Settings
+
+
+def test_steps_that_had_to_wait_are_estimated_all_the_same() -> None:
+    """Updates come every 45 ms or so: four or five steps at once."""
+    found, status = live(samples(), every=50)
+    np.testing.assert_array_equal(np.diff(stamps_of(found)), 10_000_000)
+    assert len(found) > 100 * DURATION - 10
+    assert_finite(found)
+    assert (status.missed_knots, status.unestimated) == (0, 0)
+    assert {(e.newest.stamp_ns[0] - e.lagged.stamp_ns[0]) for e in found if e.lagged} == {40_000_000}
+    assert force_difference(found, "lagged") < 2.0
+
+
+def test_steps_that_waited_longer_than_the_window_are_counted() -> None:
+    found, status = live(samples(), "horizon.steps=8", every=160)  # every 145 ms
+    missing = int((np.diff(stamps_of(found)) // 10_000_000 - 1).sum())
+    assert missing > 20
+    assert 0 <= status.unestimated - missing < 10  # those before the first estimate count, too
 
 
 def test_budget_cuts_work_and_says_so() -> None:

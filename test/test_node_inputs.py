@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,16 @@ def connected(publisher):
     return publisher
 
 
+def taken(topics, condition, what):
+    """Take messages until a condition is met."""
+
+    def met():
+        topics.take(0.02)
+        return condition()
+
+    live.until(met, what)
+
+
 def test_publishers_that_do_not_fit_are_named(session, listening):
     session.node.declare_parameter("qos_overrides./imu.subscription.reliability", "reliable")
     topics, _ = listening()
@@ -96,7 +108,7 @@ def test_samples_arrive_as_they_were_sent(session, listening):
     publisher.publish(joint_state(2, position=[0.1], effort=[3.0, 4.0]))
     publisher.publish(joint_state(0, position=[0.1, 0.2]))
     publisher.publish(joint_state(3, position=[0.1, 0.2]))
-    live.until(lambda: len(kept.joints) == 2, "samples")
+    taken(topics, lambda: len(kept.joints) == 2, "samples")
     stamp, names, position, velocity, torque = kept.joints[0]
     assert (stamp, list(names)) == (1_000_000_000, ["FL_hip_joint", "FR_hip_joint"])
     np.testing.assert_array_equal(position, [0.1, 0.2])
@@ -116,12 +128,39 @@ def test_torque_of_its_own_topic_is_the_one_closest_in_time(session, listening):
         message.name.reverse()
         message.header.stamp.nanosec = offset
         torques.publish(message)
-    live.until(lambda: topics.channels["joint_torques"].received == 2, "torques")
+    taken(topics, lambda: topics.channels["joint_torques"].received == 2, "torques")
     assert kept.joints == []
     for second, offset in ((7, 3_000_000), (9, 0)):
         message = joint_state(second, position=[0.0, 0.0], effort=[1.0, 1.0])
         message.header.stamp.nanosec = offset
         joints.publish(message)
-    live.until(lambda: len(kept.joints) == 2, "samples")
+    taken(topics, lambda: len(kept.joints) == 2, "samples")
     np.testing.assert_array_equal(kept.joints[0][4], [-6.0, 6.0])
     assert np.isnan(kept.joints[1][4]).all()  # two seconds later, that torque says nothing
+
+
+def test_what_waits_is_taken_oldest_first_and_not_all_at_once(session, listening):
+    topics, kept = listening()
+    publisher = connected(session.node.create_publisher(sensor_msgs.JointState, "joint_states", 100))
+    count = inputs.AT_ONCE + 20
+    for second in range(1, count + 1):
+        publisher.publish(joint_state(second, position=[0.1, 0.2]))
+        time.sleep(0.001)
+    time.sleep(0.3)
+    topics.take(0.02)
+    assert [sample[0] // 1_000_000_000 for sample in kept.joints] == list(range(1, inputs.AT_ONCE + 1))
+    taken(topics, lambda: len(kept.joints) == count, "rest")
+    assert topics.channels["joint_states"].disordered == 0
+
+
+def test_time_of_receipt_is_that_of_the_middleware(session, listening):
+    """However long the estimator is busy before it takes the message."""
+    topics, kept = listening(stamps="receipt")
+    publisher = connected(session.node.create_publisher(sensor_msgs.JointState, "joint_states", 10))
+    before = time.time_ns()
+    publisher.publish(joint_state(0, position=[0.1, 0.2]))
+    after = time.time_ns()
+    time.sleep(0.6)
+    taken(topics, lambda: kept.joints, "sample")
+    assert before <= kept.joints[0][0] < after + 300_000_000
+    assert time.monotonic() - topics.channels["joint_states"].last > 0.3

@@ -43,7 +43,7 @@ def told():
     points = contact_points(robot, estimate, poses)
     return [
         *topics.motion(estimate, frames, poses, points),
-        topics.markers(estimate, robot, frames, points),
+        topics.markers(estimate, robot, frames, poses, points),
         *topics.knowledge(estimate, frames),
     ]
 

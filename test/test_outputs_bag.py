@@ -113,7 +113,7 @@ def test_topics_and_their_types(content: Content) -> None:
         "/prime/joint_states": "sensor_msgs/msg/JointState",
         "/prime/odometry": "nav_msgs/msg/Odometry",
         "/prime/contacts": "prime_ros/msg/ContactForceArray",
-        "/prime/contact_markers": "visualization_msgs/msg/MarkerArray",
+        "/prime/markers": "visualization_msgs/msg/MarkerArray",
         **dict.fromkeys(WRENCHES, "geometry_msgs/msg/WrenchStamped"),
         "/prime/inertia": "prime_ros/msg/InertiaEstimate",
         "/prime/status": "prime_ros/msg/EstimatorStatus",
@@ -320,13 +320,13 @@ def test_moving_edges_are_those_of_the_joints_in_the_urdf(content: Content, go2:
 
 
 def test_markers_show_force_and_state_as_often_as_a_screen(content: Content, estimate: Estimate) -> None:
-    records = content.topics["/prime/contact_markers"]
+    records = content.topics["/prime/markers"]
     assert [stamp for stamp, _ in records] == estimate.stamp_ns[::2].tolist()
     markers = records[3][1].markers
-    assert len({(marker.ns, marker.id) for marker in markers}) == len(markers) == 8
+    assert len({(marker.ns, marker.id) for marker in markers}) == len(markers) == 14
     weight = 16.085 * 9.81
     for index in range(4):
-        arrow, sphere = markers[2 * index], markers[2 * index + 1]
+        arrow, sphere = markers[3 * index], markers[3 * index + 1]
         assert (arrow.type, sphere.type) == (0, 2)
         tail, tip = map(array, arrow.points)
         force = estimate.contact_force_W[6, index]
@@ -344,7 +344,7 @@ def test_markers_are_thinned_by_time(
     monkeypatch.setattr(bag, "BLOCK", 4)
     stamps = estimate.stamp_ns[0] + round(1e9 * dt) * np.arange(len(estimate.stamp_ns))
     bag.write_bag(replace(estimate, stamp_ns=stamps), go2, tmp_path / "bag")
-    shown = [stamp for stamp, _ in read(tmp_path / "bag").topics["/prime/contact_markers"]]
+    shown = [stamp for stamp, _ in read(tmp_path / "bag").topics["/prime/markers"]]
     assert shown == stamps[::every].tolist()
 
 

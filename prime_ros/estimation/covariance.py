@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,3 +191,27 @@ def link_estimates(
             covariance=body_inertia_covariance(theta[block], covariance[block, block]),
         )
     return links
+
+
+class LazyLinks(Mapping[str, LinkEstimate]):
+    """`link_estimates` that are made when one of them is first looked at; live, most are not."""
+
+    def __init__(self, nominal: Mapping[str, BodyInertia], theta: Array, covariance: Array) -> None:
+        """Arguments as for `link_estimates`."""
+        self._nominal, self._theta, self._covariance = nominal, theta, covariance
+
+    def __getitem__(self, link: str) -> LinkEstimate:
+        """Estimate of a link."""
+        return self._made[link]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the links."""
+        return iter(self._nominal)
+
+    def __len__(self) -> int:
+        """Number of links."""
+        return len(self._nominal)
+
+    @cached_property
+    def _made(self) -> dict[str, LinkEstimate]:
+        return link_estimates(self._nominal, self._theta, self._covariance)

@@ -8,15 +8,16 @@ estimator.push_imu(stamp_ns, angular_velocity, linear_acceleration)
 estimator.push_mocap(stamp_ns, position, quat_xyzw)
 estimate = estimator.update()
 if estimate is not None:
-    print(estimate.newest.contact_force_W[0])
+    print(estimate.newest.contact_force_W[0])  # and those of estimate.earlier, if updates come too seldom
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -48,7 +49,10 @@ class LiveEstimate:
     newest: Estimate
     """K = 1: the newest step whose force is known, one dt before the newest sample."""
     lagged: Estimate | None
-    """K = 1: `horizon.lag` steps before the newest sample, smoother; None while the window is too short."""
+    """K = 1: `horizon.lag` steps before the newest sample, smoother; None while the window is too short, or
+    without `LiveEstimator.wants_lagged`."""
+    earlier: tuple[LiveEstimate, ...] = ()
+    """Of the steps that were added together with this one, oldest first: none unless samples had to wait."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class LiveStatus:
     """Why it started anew last time."""
     missed_knots: int
     """Knots without joint samples."""
+    unestimated: int
+    """Steps that had left the window before they were estimated."""
     rejected: dict[str, int]
     """Scalar measurements that lost their weight, by sensor."""
     chi_square: dict[str, float]
@@ -84,6 +90,7 @@ class _Memory:
     resets: int = 0
     last_reset: str = ""
     missed_knots: int = 0
+    unestimated: int = 0
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=TIMED_UPDATES))
     level: int = 0
     """Index into `CUTS`."""
@@ -103,6 +110,8 @@ class LiveEstimator:
         Raises:
             RobotError: If a link to identify does not exist.
         """
+        self.wants_lagged = True
+        """Whether updates give the lagged estimate, too; it costs a tenth of them."""
         self._robot, self._memory = robot, _Memory()
         self._knot_ns: int | None = None
         self._rejected_before: dict[str, int] = {}
@@ -139,7 +148,7 @@ class LiveEstimator:
         """Fuse what has come.
 
         Returns:
-            The estimate, or None if no new knot is complete.
+            The estimate of the newest step, or None if no new knot is complete.
         """
         begin = time.perf_counter()
         self._follow_clocks()
@@ -150,7 +159,7 @@ class LiveEstimator:
             return None
         self._fuse_late()
         sound = self._window.solve()
-        found = self._estimate() if sound else None
+        found = self._estimate(appended) if sound else None
         if found is None:
             self.reset("the window became singular or not finite")
         self._account(time.perf_counter() - begin)
@@ -195,6 +204,7 @@ class LiveEstimator:
             resets=memory.resets,
             last_reset=memory.last_reset,
             missed_knots=memory.missed_knots,
+            unestimated=memory.unestimated,
             rejected=self._rejected(),
             chi_square={name: report.chi_square_per_dof for name, report in sensors.items()},
         )
@@ -271,12 +281,21 @@ class LiveEstimator:
                     self._window.replace(age, later)
                     self._knots[-1 - age] = later
 
-    def _estimate(self) -> LiveEstimate | None:
-        if self._window.steps < 1:
+    def _estimate(self, appended: int) -> LiveEstimate | None:
+        """Of the newest step, with those of the others that were added; None if one is not determined."""
+        count = min(appended, self._window.steps)
+        self._memory.unestimated += appended - count
+        found = [self._at(age) for age in range(count, 0, -1)]
+        known = [estimate for estimate in found if estimate is not None]
+        if not known or len(known) < count:
             return None
-        newest = self._window.estimate(1)
-        lag = self._config.horizon.lag
-        lagged = self._window.estimate(lag) if self._window.steps >= lag else None
+        return replace(known[-1], earlier=tuple(known[:-1]))
+
+    def _at(self, age: int) -> LiveEstimate | None:
+        """As if the step of an age were the newest."""
+        newest, lag = self._window.estimate(age), self._config.horizon.lag + age - 1
+        there = self.wants_lagged and self._window.steps >= lag
+        lagged = self._window.estimate(lag) if there else None
         return None if newest is None else LiveEstimate(newest, lagged)
 
     def _rejected(self) -> dict[str, int]:
@@ -317,4 +336,4 @@ def _incomplete(knot: KnotMeasurements) -> bool:
 def _measured(knot: KnotMeasurements) -> int:
     """How many of pose and angular velocity a knot has."""
     stds = (knot.std_base_position[0], knot.std_base_angular_velocity[0])
-    return sum(bool(np.isfinite(std)) for std in stds)
+    return sum(map(math.isfinite, stds))

@@ -79,6 +79,12 @@ class LiveGate:
         self._pose_ns: int | None = None
         self._contradicted_ns: int | None = None
         self._active = any(group.limit for group in self.groups)
+        self._rows = np.concatenate([group.rows for group in self.groups])
+        self._starts = np.cumsum([0, *(len(group.rows) for group in self.groups[:-1])])
+        self._allowed = np.array([ALLOWED[group.sensor] for group in self.groups])
+        self._drift = np.array([DRIFT.get(group.sensor, 0.0) for group in self.groups])
+        self._limits = np.array([group.limit or np.inf for group in self.groups])
+        self._poses = np.array([group.sensor.startswith("mocap") for group in self.groups])
 
     def gross(self, residual: Array, weights: Array, stamp_ns: int) -> Array:
         """Weights (2 nv,) without what is far from the prediction.
@@ -92,34 +98,31 @@ class LiveGate:
         if not self._active:
             return kept
         blind = max((stamp_ns - (self._pose_ns or stamp_ns)) / 1e9, 0.0)
-        far = [
-            group
-            for group in self.groups
-            if weights[group.rows].any()
-            and np.linalg.norm(residual[group.rows])
-            > ALLOWED[group.sensor] + DRIFT.get(group.sensor, 0.0) * blind
-        ]
-        pose = weights[:6].any()
-        if any(group.sensor.startswith("mocap") for group in far):
-            far = [*(g for g in far if not g.sensor.startswith("mocap")), *self.groups[:2]]
+        measured = self._sums(weights) > 0.0
+        far = measured & (self._sums(residual**2) > (self._allowed + self._drift * blind) ** 2)
+        if far[self._poses].any():
+            far |= self._poses
             self._contradict(stamp_ns)
-        elif pose:
+        elif weights[:6].any():
             self._pose_ns = max(stamp_ns, self._pose_ns or stamp_ns)
             self._contradicted_ns, self.contradicted_s = None, 0.0
-        for group in far:
-            self._drop(group, kept)
+        for index in np.flatnonzero(far):
+            self._drop(self.groups[index], kept)
         return kept
 
     def worst(self, residual: Array, weights: Array) -> Array | None:
         """Weights without the group that exceeds its limit by most, or None if none does."""
-        square = weights * residual**2
-        ratios = [square[g.rows].sum() / g.limit if g.limit else 0.0 for g in self.groups]
+        ratios = self._sums(weights * residual**2) / self._limits
         index = int(np.argmax(ratios))
         if ratios[index] <= 1.0:
             return None
         kept = weights.copy()
         self._drop(self.groups[index], kept)
         return kept
+
+    def _sums(self, values: Array) -> Array:
+        """Sum over the rows of each group, shape (groups,)."""
+        return np.asarray(np.add.reduceat(values[self._rows], self._starts))
 
     def _drop(self, group: Group, weights: Array) -> None:
         lost = int((weights[group.rows] > 0.0).sum())

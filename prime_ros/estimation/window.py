@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.covariance import contact_probability, link_estimates, nominal_bodies
+from prime_ros.estimation.covariance import LazyLinks, contact_probability, nominal_bodies
 from prime_ros.estimation.estimate import Certificate, Estimate, SensorReport
 from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
@@ -68,7 +69,8 @@ class WindowEstimator:
         walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
         self._window = _core.MovingHorizon(self._step, config.horizon.steps, walk)
         self._nominal = nominal_bodies(config.links, robot)
-        self._squares: deque[Array] = deque(maxlen=CHI_SQUARE_KNOTS)
+        self._squares = np.zeros((CHI_SQUARE_KNOTS, 3, len(UNITS)))  # see `_sums`; the oldest is replaced
+        self._summed = 0
         self._sensor_of_row = np.full(2 * robot.model.nv, len(UNITS))  # the linear velocity is not measured
         for group in self.gate.groups:
             self._sensor_of_row[group.rows] = list(UNITS).index(group.sensor)
@@ -94,7 +96,7 @@ class WindowEstimator:
         mean[-1] = self.config.ground_height.initial
         self._window.reset(mean, np.diag(self._prior_std**-2.0), knot, start)
         self._knots_since_start = 0
-        self._squares.clear()
+        self._squares[:] = 0.0
         self._knots.clear()
         self._remember(m, knot)
 
@@ -130,7 +132,8 @@ class WindowEstimator:
             self._weigh(0, kept)
             ok = self._iterate()
         if ok and self.steps > self.config.horizon.lag:
-            self._squares.append(self._sums(self.config.horizon.lag))
+            self._squares[self._summed % CHI_SQUARE_KNOTS] = self._sums(self.config.horizon.lag)
+            self._summed += 1
         return ok and bool(np.isfinite(self._window.state(0)).all())
 
     def estimate(self, age: int) -> Estimate | None:
@@ -172,7 +175,7 @@ class WindowEstimator:
             contact_force_W=force,
             contact_probability=probability,
             std=std,
-            links=link_estimates(self._nominal, theta, theta_covariance),
+            links=LazyLinks(self._nominal, theta, theta_covariance),
             ground_height=float(theta[-1]),
             std_ground_height=float(np.sqrt(max(theta_covariance[-1, -1], 0.0))),
             certificate=self._certificate(),
@@ -182,15 +185,13 @@ class WindowEstimator:
 
     def sensors(self) -> dict[str, SensorReport]:
         """Residuals at the lagged knots of the last second; not corrected for what the fit absorbs."""
-        if not self._squares:
-            return {}
-        counts, chi_squares, squares = np.sum(self._squares, axis=0)
+        counts, chi_squares, squares = self._squares.sum(axis=0).tolist()
         return {
             name: SensorReport(
                 int(counts[i]),
-                float(counts[i]),
-                float(chi_squares[i]),
-                float(np.sqrt(squares[i] / counts[i])),
+                counts[i],
+                chi_squares[i],
+                math.sqrt(squares[i] / counts[i]),
                 UNITS[name],
                 rejected=self.gate.rejected.get(name, 0),
             )

@@ -68,10 +68,17 @@ def filled_in(values: Floats, valid: NDArray[np.bool_]) -> Floats:
 
 def _base_poses(position: Floats, quat_xyzw: Floats, T_BM: pin.SE3) -> tuple[Floats, Floats]:
     """T_WB = T_WM T_BM^-1 for every pose."""
-    T_MB = T_BM.inverse()
-    R_WM = Rotation.from_quat(quat_xyzw)
-    R_WB = R_WM * Rotation.from_matrix(T_MB.rotation)
-    return position + R_WM.apply(T_MB.translation), _sign_continuous(R_WB.as_quat())
+    mount = np.asarray(pin.SE3ToXYZQUAT(T_BM.inverse()))
+    quat_WM = quat_xyzw / np.linalg.norm(quat_xyzw, axis=1, keepdims=True)
+    if mount[:3].any():  # not worth a rotation of SciPy otherwise: live, it is made for every knot
+        position = position + Rotation.from_quat(quat_WM).apply(mount[:3])
+    return position, _sign_continuous(quat_WM @ _product_with(mount[3:]))
+
+
+def _product_with(quat_xyzw: Floats) -> Floats:
+    """The matrix P for which q @ P is the quaternion product of q and this one, shape (4, 4)."""
+    x, y, z, w = quat_xyzw
+    return np.array([[w, -z, y, -x], [z, w, -x, -y], [-y, x, w, -z], [x, y, z, w]])
 
 
 def _sign_continuous(quat: Floats) -> Floats:

@@ -158,10 +158,15 @@ class Diagnostics:
             entry.fault(WARN, f"started anew: {status.last_reset}")
         if missed := self._new("missed knots", status.missed_knots):
             entry.fault(WARN, f"{missed} knots without joint samples")
+        if lost := self._new("unestimated", status.unestimated):
+            entry.fault(
+                WARN, f"{lost} steps without an estimate: their samples waited longer than the window"
+            )
         entry.values |= {
             "resets": status.resets,
             "last reset": status.last_reset,
             "missed knots": status.missed_knots,
+            "steps without an estimate": status.unestimated,
         }
         entry.values |= {f"update {name} [ms]": 1e3 * s for name, s in status.solve_seconds.items()}
         if delay is not None:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,14 +16,19 @@ from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible, qos_pr
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from prime_ros.exceptions import ConfigError, MeasurementError
-from prime_ros.measurements.samples import Floats
+from prime_ros.measurements.samples import NANOSECONDS, Floats
 from prime_ros.measurements.tick_clock import TickClock
-from prime_ros.nodes import conversion
+from prime_ros.nodes import conversion, mailbox
+from prime_ros.nodes.mailbox import Aside
 from prime_ros.nodes.settings import InputSettings
 from prime_ros.robot import Robot
 
-QUEUE = 100
-"""Messages per topic that wait while an estimate is computed."""
+QUEUE = 2500
+"""Messages per topic that can wait, five seconds of joints; then the oldest are lost."""
+AT_ONCE = 50
+"""Most messages per topic that are taken at once: some steps of the estimator, fewer than its window has."""
+GRACE = 0.0003
+"""Time for what was measured together with the joints and is sent after them, as IMU and pose [s]."""
 DISORDER_NS = 500_000_000
 """Step back in time that is disorder; a longer one is another clock [ns]."""
 TORQUES_KEPT = 16
@@ -39,7 +45,7 @@ IMU = "sensor_msgs/msg/Imu"
 
 
 class Sink(Protocol):
-    """Takes samples; `prime_ros.nodes.worker.Worker` is one."""
+    """Takes samples; `prime_ros.estimation.live.LiveEstimator` is one."""
 
     def push_joints(
         self, stamp_ns: int, names: Sequence[str], position: Floats, velocity: Floats, torque: Floats
@@ -76,7 +82,7 @@ class Channel:
 
 
 class Inputs:
-    """Subscriptions of a node; what they bring goes to a sink."""
+    """Subscriptions of a node; what they bring goes to a sink when a thread asks for it."""
 
     def __init__(self, node: Node, settings: InputSettings, robot: Robot, sink: Sink) -> None:
         """Subscribe.
@@ -85,7 +91,7 @@ class Inputs:
             node: Whose topics to listen to.
             settings: Which topics, of which types.
             robot: The robot.
-            sink: Takes the samples.
+            sink: Takes the samples, in the thread that calls `take`.
 
         Raises:
             ConfigError: If the type of a topic is not installed, or does not fit the robot.
@@ -96,27 +102,41 @@ class Inputs:
         self._torques: deque[tuple[int, dict[str, float]]] = deque(maxlen=TORQUES_KEPT)
         self._ticks = TickClock()
         self._time = 0  # of the message at hand [ns]
-        self._forces: list[Floats] = []
+        self._age = 0.0  # of the message at hand, since its receipt [s]
+        self._aside = Aside()
+        self._force = np.zeros(4)  # sum of specific forces [m/s^2], and their number
+        if settings.torque == "topic":  # first: joints look for the torque that belongs to them
+            self._listen("joint_torques", JOINT_STATE, self._torque)
         if settings.lowstate_type == "none":
-            self._listen("joint_states", JOINT_STATE, self._joints)
+            self._pace = self._listen("joint_states", JOINT_STATE, self._joints)
             self._listen("imu", IMU, self._imu)
         else:
             self._require_order()
-            self._listen("lowstate", f"{settings.lowstate_type}/msg/LowState", self._low_state)
-        if settings.torque == "topic":
-            self._listen("joint_torques", JOINT_STATE, self._torque)
+            self._pace = self._listen("lowstate", f"{settings.lowstate_type}/msg/LowState", self._low_state)
         self._listen("mocap", MOCAP_TYPES[settings.mocap_type], self._mocap)
 
     def close(self) -> None:
         """Stop listening."""
-        for channel in self.channels.values():
+        channels, self.channels = self.channels, {}
+        for channel in channels.values():
             self._node.destroy_subscription(channel.subscription)
-        self.channels = {}
+
+    def take(self, timeout: float) -> None:
+        """Hand messages that wait to the sink, oldest first. One thread only.
+
+        Args:
+            timeout: How long to wait for a message of the joints [s]; the other topics follow them.
+        """
+        mailbox.wait(self._pace.subscription, self._node.context, timeout)
+        time.sleep(GRACE)
+        for channel in self.channels.values():
+            for message, self._age in islice(mailbox.messages(channel.subscription), AT_ONCE):
+                self._receive(channel, message)
 
     def mean_specific_force(self) -> Floats | None:
         """Mean of the accelerometer since the last call, in its axes, shape (3,) [m/s^2]; None: no sample."""
-        forces, self._forces = self._forces, []
-        return np.mean(forces, axis=0) if forces else None
+        force, self._force = self._force, np.zeros(4)
+        return force[:3] / force[3] if force[3] else None
 
     def problems(self, name: str) -> list[str]:
         """What is wrong with the publishers of a topic, as the middleware sees them."""
@@ -141,7 +161,7 @@ class Inputs:
                 )
         return problems
 
-    def _listen(self, name: str, msgtype: str, push: Callable[[Any], None]) -> None:
+    def _listen(self, name: str, msgtype: str, push: Callable[[Any], None]) -> Channel:
         try:
             kind = conversion.message_type(msgtype)
         except ImportError as error:
@@ -157,20 +177,19 @@ class Inputs:
         subscription = self._node.create_subscription(
             kind,
             name,
-            lambda message: self._receive(name, push, message),
+            push,
             quality,
+            callback_group=self._aside,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
         self.channels[name] = Channel(subscription.topic_name, msgtype, subscription, quality)
+        return self.channels[name]
 
-    def _receive(self, name: str, push: Callable[[Any], None], message: Any) -> None:
-        channel = self.channels.get(name)
-        if channel is None:
-            return
+    def _receive(self, channel: Channel, message: Any) -> None:
         channel.received += 1
-        channel.last = time.monotonic()
+        channel.last = time.monotonic() - self._age
         try:
-            push(message)
+            channel.subscription.callback(message)
         except MeasurementError as error:
             channel.refused += 1
             if channel.complaint != str(error):
@@ -187,7 +206,7 @@ class Inputs:
         return self._time
 
     def _receipt(self) -> int:
-        return int(self._node.get_clock().now().nanoseconds)
+        return int(self._node.get_clock().now().nanoseconds) - round(self._age * NANOSECONDS)
 
     def _joints(self, message: Any) -> None:
         names, position, velocity, torque = conversion.joints(message)
@@ -222,7 +241,7 @@ class Inputs:
         self._push_imu(stamp, *conversion.vendor_imu(message))
 
     def _push_imu(self, stamp: int, rate: Floats, acceleration: Floats) -> None:
-        self._forces.append(acceleration)
+        self._force = self._force + np.append(acceleration, 1.0)
         self._sink.push_imu(stamp, rate, acceleration)
 
     def _require_order(self) -> None:

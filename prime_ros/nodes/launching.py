@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from launch.actions import DeclareLaunchArgument, ExecuteProcess
 from launch.conditions import IfCondition
@@ -38,10 +39,16 @@ def mhe(robot: str) -> LaunchDescription:
         *_common(robot, "mhe"),
         *_inputs(),
         DeclareLaunchArgument("bag", default_value="", description="Rosbag to play; empty: a live robot."),
+        DeclareLaunchArgument(
+            "bag_delay",
+            default_value="5.0",
+            description="Time for the nodes to start before the bag plays [s].",
+        ),
+        _autostart(),
         _use_sim_time(AUTO, "Take the time from /clock; auto: if a bag is played."),
     ]
     play = ExecuteProcess(
-        cmd=["ros2", "bag", "play", _BAG, "--clock", "100"],
+        cmd=["ros2", "bag", "play", _BAG, "--clock", "100", "--delay", LaunchConfiguration("bag_delay")],
         condition=IfCondition(_HAS_BAG),
         output="screen",
     )
@@ -84,6 +91,7 @@ def sim(robot: str) -> LaunchDescription:
         DeclareLaunchArgument(
             "payload", default_value="", description="Box on the base, KG[@X,Y,Z]; empty: none."
         ),
+        _autostart(),
         _use_sim_time("false", "Take the time from /clock; the simulator runs on the clock of the machine."),
     ]
     simulator = _node("sim_node", "sim", {"robot": str, "gait": str, "feet": str, "payload": str})
@@ -117,7 +125,7 @@ def _common(robot: str, config: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument("rviz", default_value="false", description="Start RViz."),
         DeclareLaunchArgument(
             "rviz_config",
-            default_value=str(shipped_folder("config", "rviz") / "rviz" / "go2.rviz"),
+            default_value=str(_layout(robot)),
             description="Configuration of RViz.",
         ),
         DeclareLaunchArgument(
@@ -130,6 +138,12 @@ def _common(robot: str, config: str) -> list[DeclareLaunchArgument]:
             "world_frame", default_value="world", description="Frame in which motion capture states poses."
         ),
     ]
+
+
+def _layout(robot: str) -> Path:
+    """Configuration of RViz for a robot; those of robots without one follow the Go2's."""
+    folder = shipped_folder("config", "rviz") / "rviz"
+    return next(path for name in (robot, "go2") if (path := folder / f"{name}.rviz").is_file())
 
 
 def _inputs() -> list[DeclareLaunchArgument]:
@@ -173,12 +187,20 @@ def _inputs() -> list[DeclareLaunchArgument]:
     ]
 
 
+def _autostart() -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(
+        "autostart",
+        default_value="true",
+        description="Start to listen; false: wait for `ros2 lifecycle set`.",
+    )
+
+
 def _use_sim_time(default: str, description: str) -> DeclareLaunchArgument:
     return DeclareLaunchArgument("use_sim_time", default_value=default, description=description)
 
 
 def _mhe_node(use_sim_time: Substitution | None = None) -> Node:
-    return _node("mhe_node", NAME, _NODE_ARGUMENTS, use_sim_time)
+    return _node("mhe_node", NAME, {**_NODE_ARGUMENTS, "autostart": bool}, use_sim_time)
 
 
 def _node(

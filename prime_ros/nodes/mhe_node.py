@@ -50,6 +50,7 @@ class MheNode(LifecycleNode):
             leave_out=("solver",),
         )
         self._robot: Robot | None = None
+        self._estimator: LiveEstimator | None = None
         self._inputs: Inputs | None = None
         self._publisher: EstimatePublisher | None = None
         self._held: dict[str, Any] = {}
@@ -72,12 +73,13 @@ class MheNode(LifecycleNode):
         settings = self.settings.value
         try:
             self._robot = load_robot(settings.robot, settings.urdf or None)
-            estimator = LiveEstimator(self._robot, self.estimator_settings.value)
+            self._estimator = LiveEstimator(self._robot, self.estimator_settings.value)
             self._publisher = EstimatePublisher(self, self._robot, settings, settings.lagged)
+            self._estimator.wants_lagged = False  # until somebody listens
         except (PrimeError, ImportError) as error:
             self.get_logger().error(f"cannot be configured: {error}")
             return FAILURE
-        self._worker = Worker(estimator, self._publish, self._report)
+        self._worker = Worker(self._estimator, self._publish, self._report)
         self._held = {
             "diagnostics": self.create_publisher(DiagnosticArray, "/diagnostics", 10),
             "reset": self.create_service(Trigger, "~/reset", self._on_reset),
@@ -92,11 +94,13 @@ class MheNode(LifecycleNode):
         """Start to listen."""
         assert self._robot is not None
         assert self._worker is not None
+        assert self._estimator is not None
         try:
-            self._inputs = Inputs(self, self.settings.value, self._robot, self._worker)
+            self._inputs = Inputs(self, self.settings.value, self._robot, self._estimator)
         except PrimeError as error:
             self.get_logger().error(f"cannot be activated: {error}")
             return FAILURE
+        self._worker.listen(self._inputs)
         self._held["timer"] = self.create_timer(1.0, self._diagnose)
         topics = ", ".join(channel.topic for channel in self._inputs.channels.values())
         self.get_logger().info(f"listens to {topics}")
@@ -122,12 +126,15 @@ class MheNode(LifecycleNode):
 
     def _publish(self, found: LiveEstimate) -> None:
         assert self._publisher is not None
+        assert self._estimator is not None
         if not self.context.ok():
             return
         self._publisher.settings = self.settings.value
-        self._publisher.publish(found.newest)
-        if found.lagged is not None and self.settings.value.lagged:
-            self._publisher.publish_lagged(found.lagged)
+        for estimate in (*found.earlier, found):
+            self._publisher.publish(estimate.newest)
+            if estimate.lagged is not None:
+                self._publisher.publish_lagged(estimate.lagged)
+        self._estimator.wants_lagged = self._publisher.wants_lagged
         now = self.get_clock().now().nanoseconds
         self._newest = found.newest
         self._delay = (now - int(found.newest.stamp_ns[0])) / NANOSECONDS
@@ -163,7 +170,7 @@ class MheNode(LifecycleNode):
             return
         force = self._inputs.mean_specific_force()
         tilt = diagnostics.tilt_of_gravity(self._robot, force, self._newest)
-        entries = self._diagnostics.entries(self._inputs, self._worker.status(), self._delay, tilt)
+        entries = self._diagnostics.entries(self._inputs, self._worker.status, self._delay, tilt)
         rival = self._publisher.broadcaster.rival if self._publisher and self._publisher.broadcaster else ""
         if rival:
             entries.append(
@@ -185,6 +192,8 @@ class MheNode(LifecycleNode):
         self._faults = faults
 
     def _stop_listening(self) -> None:
+        if self._worker is not None:
+            self._worker.listen(None)
         if self._inputs is not None:
             self._inputs.close()
             self._inputs = None
@@ -203,7 +212,7 @@ class MheNode(LifecycleNode):
             self._worker.stop()
         if self._publisher is not None:
             self._publisher.close()
-        self._robot = self._worker = self._publisher = None
+        self._robot = self._estimator = self._worker = self._publisher = None
 
 
 def main() -> None:

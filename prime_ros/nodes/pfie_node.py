@@ -38,6 +38,8 @@ from prime_ros.sources import SourceOptions
 
 CLOCK_PERIOD = 0.01
 """Longest time from one message on /clock to the next [s]."""
+PATIENCE = 0.1
+"""Longest wait for a message before the receiving thread looks whether it is to end [s]."""
 
 
 class _Ended(Exception):
@@ -51,6 +53,8 @@ class PfieNode(Node):
         """Declare the parameters; solve the bag, or listen."""
         self._ending = threading.Event()
         self._job: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._receiver: threading.Thread | None = None
         self._replaying = False
         super().__init__("prime")
         self.settings = Parameters(self, PfieSettings()).value
@@ -66,7 +70,6 @@ class PfieNode(Node):
         self._publisher = EstimatePublisher(self, self._robot, self.settings)
         self._ticker = self.create_publisher(Clock, "/clock", 10) if self.settings.publish_clock else None
         self._store = SampleStore(self.settings.keep)
-        self._inputs: Inputs | None = None
         self._estimate: Estimate | None = None
         self.create_service(Trigger, "~/solve", self._on_solve)
         self.create_service(Trigger, "~/replay", self._on_replay)
@@ -76,22 +79,30 @@ class PfieNode(Node):
             self._listen()
 
     def destroy_node(self) -> None:
-        """End the solve or the replay first."""
+        """End the threads first."""
         self._ending.set()
-        if self._job is not None:
-            self._job.join()
+        self._closing.set()
+        for thread in (self._job, self._receiver):
+            if thread is not None:
+                thread.join()
         super().destroy_node()
 
     def _listen(self) -> None:
-        self._inputs = Inputs(self, self.settings, self._robot, self._store)
+        inputs = Inputs(self, self.settings, self._robot, self._store)
         threshold = JumpThreshold(
             min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
         )
         self._jump_handle = self.get_clock().create_jump_callback(
             threshold, post_callback=lambda jump: self._store.forget()
         )
-        topics = ", ".join(channel.topic for channel in self._inputs.channels.values())
+        topics = ", ".join(channel.topic for channel in inputs.channels.values())
         self.get_logger().info(f"listens to {topics}; call {self.get_fully_qualified_name()}/solve")
+        self._receiver = threading.Thread(target=self._receive, args=(inputs,), daemon=True)
+        self._receiver.start()
+
+    def _receive(self, inputs: Inputs) -> None:
+        while not self._closing.is_set():
+            inputs.take(PATIENCE)
 
     def _on_solve(self, request: Any, response: Any) -> Any:
         response.success = self._begin(self._solve)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 
@@ -37,6 +38,7 @@ def run(make: Callable[[], Node], arguments: list[str] | None = None) -> None:
         if rclpy.ok():  # otherwise Ctrl-C came while it published
             raise
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes twice below ros2 launch
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -81,30 +82,50 @@ class SimNode(Node):
                 **{f"~/truth/{name}": TYPES[name] for name in TRUTH},
             }.items()
         }
+        # Messages are made once and filled again: making them takes as long as sending them.
+        self._messages = {name: publisher.msg_type() for name, publisher in self._topics.items()}
+        self._messages["joint_states"].name = list(self._robot.joint_names)
         self.create_service(Trigger, "~/add_payload", self._on_add)
         self.create_service(Trigger, "~/remove_payload", self._on_remove)
-        self._begin, self._steps = time.monotonic(), 0
-        self._start_ns = self.get_clock().now().nanoseconds  # now that the model has been built
-        self.create_timer(STEP, self._catch_up)
+        self._in_use, self._ending = threading.Lock(), threading.Event()
+        self._steps, self._start_ns = 0, 0
+        self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
+        self._thread.start()
 
-    def _catch_up(self) -> None:
-        """Make as many steps as time has passed."""
-        due = time.monotonic() - self._begin
-        if due - self._steps * STEP > LATE:
-            self._begin += due - self._steps * STEP
-            self.get_logger().warning("slower than real time", throttle_duration_sec=5.0)
-            return
-        while self._steps * STEP < due and not self._simulator.fallen:
+    def destroy_node(self) -> None:
+        """End the simulation first."""
+        self._ending.set()
+        self._thread.join()
+        super().destroy_node()
+
+    def _run(self) -> None:
+        """Simulate in real time: every sample is computed ahead and told when its time has come."""
+        begin = time.monotonic()
+        self._start_ns = self.get_clock().now().nanoseconds
+        while not self._ending.is_set() and self.context.ok():
+            with self._in_use:
+                self._simulator.step()
+                sample, truth = self._simulator.sensors(), self._simulator.truth()
+            ahead = begin + self._steps * STEP - time.monotonic()
+            if ahead < -LATE:
+                begin -= ahead
+                self.get_logger().warning("slower than real time", throttle_duration_sec=5.0)
+            elif ahead > 0.0:
+                time.sleep(ahead)
+            try:
+                self._publish(sample, truth)
+            except Exception:
+                if self.context.ok():  # otherwise the node is ending
+                    raise
+                return
             self._steps += 1
-            self._simulator.step()
-            self._publish(self._simulator.sensors(), self._simulator.truth())
-        if self._simulator.fallen:
-            self.get_logger().error("the robot fell", throttle_duration_sec=5.0)
+            if self._simulator.fallen:
+                self.get_logger().error("the robot fell")
+                return
 
     def _publish(self, sample: SensorSample, truth: Truth) -> None:
         joints = {
             "header": header(self._start_ns + truth.stamp_ns, ""),
-            "name": list(self._robot.joint_names),
             "position": sample.joint_position,
             "velocity": sample.joint_velocity,
             "effort": sample.joint_torque,
@@ -143,19 +164,20 @@ class SimNode(Node):
             self._send("~/truth/inertia", {"header": common, "links": links, "estimate": [values]})
 
     def _send(self, topic: str, values: dict[str, Any]) -> None:
-        publisher = self._topics[topic]
-        publisher.publish(conversion.fill(publisher.msg_type(), values))
+        self._topics[topic].publish(conversion.fill(self._messages[topic], values))
 
     def _on_add(self, request: Any, response: Any) -> Any:
         payload = parse_payload(self.settings.value.next_payload)
-        self._simulator.add_payload(payload)
+        with self._in_use:
+            self._simulator.add_payload(payload)
         response.success, response.message = True, f"{payload.mass} kg at {payload.position} m"
         return response
 
     def _on_remove(self, request: Any, response: Any) -> Any:
-        response.success = bool(self._simulator.payloads)
-        if response.success:
-            self._simulator.remove_payload()
+        with self._in_use:
+            response.success = bool(self._simulator.payloads)
+            if response.success:
+                self._simulator.remove_payload()
         response.message = "" if response.success else "there is no payload"
         return response
 

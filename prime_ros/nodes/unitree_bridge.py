@@ -76,6 +76,13 @@ class UnitreeBridge(Node):
 
     def _receive(self, message: Any) -> None:
         """Called by the SDK, in a thread of its own."""
+        try:
+            self._forward(message)
+        except Exception:
+            if self.context.ok():  # otherwise the node is ending
+                raise
+
+    def _forward(self, message: Any) -> None:
         receipt = self.get_clock().now().nanoseconds
         self._received += 1
         try:

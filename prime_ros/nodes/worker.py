@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimator in a thread of its own, so that no message is lost while it computes.
+"""The estimator in a thread of its own, which also fetches its samples.
 
-Samples wait in a queue. When the thread is free it takes all of them at once: on a machine that is too slow,
-estimates come less often, and none of the samples is missing.
+Receiving and estimating in one thread do not wait for each other's hold of Python's lock. Messages that come
+while an update is computed wait in the middleware, and the next updates catch up with them. On a machine that
+is always too slow the oldest are lost: estimates go on, late by what can wait.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Protocol
 
 from prime_ros.config import EstimatorConfig
 from prime_ros.estimation.live import LiveEstimate, LiveEstimator, LiveStatus
-from prime_ros.measurements.samples import Floats
 
 NOTED_AGAIN = 0.5
 """Age of the status at which it is taken again while the estimator is busy [s]."""
-Entry = tuple[Callable[..., None], tuple[Any, ...]]
+PATIENCE = 0.02
+"""Longest wait for a message before the thread looks for something else to do [s]."""
+Command = tuple[Callable[[], None], Future[None]]
+
+
+class Source(Protocol):
+    """Brings samples to the estimator; `prime_ros.nodes.inputs.Inputs` is one."""
+
+    def take(self, timeout: float) -> None:
+        """Push all samples that have come, waiting for one at most for a time [s]."""
 
 
 class Worker:
@@ -38,33 +48,23 @@ class Worker:
             fail: Called in the thread with what an update or `publish` raised; the window starts anew then.
         """
         self._estimator, self._publish, self._fail = estimator, publish, fail
-        self._queue: list[Entry] = []
-        self._arrived = threading.Condition()
-        self._in_use = threading.Lock()
+        self._source: Source | None = None
+        self._commands: list[Command] = []
+        self._changed = threading.Condition()
         self._running = True
         self._note_status()
         self._thread = threading.Thread(target=self._run, name="estimator", daemon=True)
         self._thread.start()
 
-    def push_joints(
-        self, stamp_ns: int, names: Sequence[str], position: Floats, velocity: Floats, torque: Floats
-    ) -> None:
-        """See `prime_ros.nodes.inputs.Sink`."""
-        self._put(self._estimator.push_joints, stamp_ns, names, position, velocity, torque)
-
-    def push_imu(self, stamp_ns: int, angular_velocity: Floats, linear_acceleration: Floats) -> None:
-        """See `prime_ros.nodes.inputs.Sink`."""
-        self._put(self._estimator.push_imu, stamp_ns, angular_velocity, linear_acceleration)
-
-    def push_mocap(self, stamp_ns: int, position: Floats, quat_xyzw: Floats) -> None:
-        """See `prime_ros.nodes.inputs.Sink`."""
-        self._put(self._estimator.push_mocap, stamp_ns, position, quat_xyzw)
+    def listen(self, source: Source | None) -> None:
+        """Take samples from a source that pushes them to the estimator; None: wait."""
+        with self._changed:
+            self._source = source
+            self._changed.notify()
 
     def reset(self, reason: str) -> None:
-        """Start anew with samples that come from now on."""
-        with self._arrived:
-            self._queue = [(self._estimator.reset, (reason,))]
-            self._arrived.notify()
+        """Start anew with the next samples."""
+        self._order(lambda: self._estimator.reset(reason))
 
     def reconfigure(self, config: EstimatorConfig) -> None:
         """Change settings; waits for the update that is under way.
@@ -72,53 +72,60 @@ class Worker:
         Raises:
             PrimeError: If they do not fit the robot.
         """
-        with self._in_use:
-            self._estimator.reconfigure(config)
+        self._order(lambda: self._estimator.reconfigure(config)).result()
 
+    @property
     def status(self) -> LiveStatus:
-        """State of the estimator, half a second old at most: who asks must not wait while messages come."""
-        if self._in_use.acquire(blocking=False):
-            try:
-                self._note_status()
-            finally:
-                self._in_use.release()
+        """State of the estimator, half a second old at most."""
         return self._status
 
     def stop(self) -> None:
-        """End the thread; what is in the queue is lost."""
-        with self._arrived:
+        """End the thread; messages that wait are lost."""
+        with self._changed:
             self._running = False
-            self._arrived.notify()
+            self._changed.notify()
         self._thread.join()
 
-    def _put(self, push: Callable[..., None], *sample: Any) -> None:
-        with self._arrived:
-            self._queue.append((push, sample))
-            self._arrived.notify()
+    def _order(self, action: Callable[[], None]) -> Future[None]:
+        """Have the thread do something between two updates."""
+        done: Future[None] = Future()
+        with self._changed:
+            self._commands.append((action, done))
+            self._changed.notify()
+        return done
 
     def _run(self) -> None:
         while True:
-            with self._arrived:
-                self._arrived.wait_for(lambda: self._queue or not self._running)
+            with self._changed:
+                self._changed.wait_for(lambda: self._source or self._commands or not self._running)
                 if not self._running:
                     return
-                batch, self._queue = self._queue, []
+                source, commands, self._commands = self._source, self._commands, []
+            _obey(commands)
             try:
-                self._process(batch)
+                self._turn(source)
             except Exception as error:  # a node that stops silently helps nobody
                 self._fail(error)
-                with self._in_use:
-                    self._estimator.reset(f"{type(error).__name__}: {error}")
+                self._estimator.reset(f"{type(error).__name__}: {error}")
 
-    def _process(self, batch: list[Entry]) -> None:
-        with self._in_use:
-            for push, sample in batch:
-                push(*sample)
-            found = self._estimator.update()
-            if time.monotonic() - self._noted > NOTED_AGAIN:
-                self._note_status()
+    def _turn(self, source: Source | None) -> None:
+        if source is not None:
+            source.take(PATIENCE)
+        found = self._estimator.update()
         if found is not None:
             self._publish(found)
+        if source is None or time.monotonic() - self._noted > NOTED_AGAIN:
+            self._note_status()
 
     def _note_status(self) -> None:
         self._status, self._noted = self._estimator.status, time.monotonic()
+
+
+def _obey(commands: list[Command]) -> None:
+    for action, done in commands:
+        try:
+            action()
+        except Exception as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)

@@ -29,7 +29,7 @@ from prime_ros.estimation.estimate import Estimate
 from prime_ros.exceptions import OutputError
 from prime_ros.outputs import topics
 from prime_ros.outputs.cdr import Bytes, encode
-from prime_ros.outputs.kinematics import contact_points, joint_poses
+from prime_ros.outputs.kinematics import Poses, contact_points, joint_poses
 from prime_ros.outputs.messages import FrameNames, frame_names
 from prime_ros.outputs.topics import Topic
 from prime_ros.robot import Robot
@@ -141,7 +141,8 @@ def _block(block: Estimate, robot: Robot, frames: FrameNames, shown: np.ndarray)
     """What is there at every knot, and the markers at those that are shown."""
     poses = joint_poses(robot, block)
     points = contact_points(robot, block, poses)
-    markers = topics.markers(rows(block, shown), robot, frames, points[shown])
+    there = [Poses(pose.rotation[shown], pose.position[shown]) for pose in poses]
+    markers = topics.markers(rows(block, shown), robot, frames, there, points[shown])
     return [
         topics.transforms(block, robot, frames, poses, points),
         *topics.motion(block, frames, poses, points),

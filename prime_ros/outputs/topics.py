@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.outputs import markers as shapes
 from prime_ros.outputs import messages
 from prime_ros.outputs.kinematics import Array, Edge, Poses, fixed_links, moving_links
-from prime_ros.outputs.markers import contact_markers
 from prime_ros.outputs.messages import FrameNames, Values
 from prime_ros.robot import FREE_BASE, Robot
 
@@ -23,7 +25,7 @@ TYPES = {
     "joint_states": "sensor_msgs/msg/JointState",
     "odometry": "nav_msgs/msg/Odometry",
     "contacts": "prime_ros/msg/ContactForceArray",
-    "contact_markers": "visualization_msgs/msg/MarkerArray",
+    "markers": "visualization_msgs/msg/MarkerArray",
     "inertia": "prime_ros/msg/InertiaEstimate",
     "status": "prime_ros/msg/EstimatorStatus",
 }
@@ -60,7 +62,13 @@ def model(robot: Robot, stamp_ns: np.ndarray, urdf: bytes | None) -> list[Topic]
     return topics
 
 
-def motion(block: Estimate, frames: FrameNames, poses: list[Poses], points: Array) -> list[Topic]:
+def motion(
+    block: Estimate,
+    frames: FrameNames,
+    poses: list[Poses],
+    points: Array,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> list[Topic]:
     """What is told at every knot: motion, contact forces and states.
 
     Args:
@@ -68,16 +76,20 @@ def motion(block: Estimate, frames: FrameNames, poses: list[Poses], points: Arra
         frames: Names of the frames.
         poses: Of the joints (`kinematics.joint_poses`).
         points: Of contact (`kinematics.contact_points`), shape (K, C, 3) [m].
+        wanted: Which topics to make.
     """
-    stamps = block.stamp_ns
-    topics = [
-        _topic("joint_states", messages.joint_state(block), stamps),
-        _topic("odometry", messages.odometry(block, frames, poses[FREE_BASE]), stamps),
-        _topic("contacts", messages.contact_forces(block, frames, points), stamps),
-    ]
+    makers: dict[str, Callable[[], Values]] = {
+        "joint_states": lambda: messages.joint_state(block),
+        "odometry": lambda: messages.odometry(block, frames, poses[FREE_BASE]),
+        "contacts": lambda: messages.contact_forces(block, frames, points),
+    }
     for index, name in enumerate(wrench_topics(block.contact_names)):
-        topics.append(Topic(name, WRENCH, messages.wrench(block, index, frames), stamps))
-    return topics
+        makers[name] = partial(messages.wrench, block, index, frames)
+    return [
+        Topic(name, TYPES.get(name, WRENCH), make(), block.stamp_ns)
+        for name, make in makers.items()
+        if wanted(name)
+    ]
 
 
 def base_transform(block: Estimate, frames: FrameNames, poses: list[Poses]) -> Topic:
@@ -95,9 +107,10 @@ def transforms(block: Estimate, robot: Robot, frames: FrameNames, poses: list[Po
     return _transforms(block, edges)
 
 
-def markers(block: Estimate, robot: Robot, frames: FrameNames, points: Array) -> Topic:
-    """Forces and states of the contacts as viewers draw them; arguments as for `motion`."""
-    return _topic("contact_markers", contact_markers(block, robot, frames, points), block.stamp_ns)
+def markers(block: Estimate, robot: Robot, frames: FrameNames, poses: list[Poses], points: Array) -> Topic:
+    """Forces, friction cones, states of the contacts and inertia as viewers draw them; as for `motion`."""
+    values = shapes.markers(block, robot, frames, poses, points)
+    return _topic("markers", values, block.stamp_ns)
 
 
 def knowledge(estimate: Estimate, frames: FrameNames) -> list[Topic]:

@@ -101,5 +101,7 @@ class Sensors:
 
     def _mocap(self, state: State, place: Array, turn: Array) -> MocapPose:
         pose = pin.XYZQUATToSE3(state.q[:BASE_NQ]) * self._robot.T_BM
-        quat = pin.Quaternion(pose.rotation @ pin.exp3(turn))
-        return MocapPose(pose.translation + place, np.array(quat.coeffs()))
+        # Not by pin.Quaternion(matrix): eigenpy 3.13 leaks the copy it makes of a row-major matrix.
+        measured = pin.SE3(pose.rotation @ pin.exp3(turn), pose.translation + place)
+        row = np.asarray(pin.SE3ToXYZQUAT(measured))
+        return MocapPose(row[:3], row[3:])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from prime_ros.estimation.estimate import BodyInertia, LinkEstimate
 from prime_ros.exceptions import OutputError
 from prime_ros.outputs.advice import decimals, payload_position, with_std
+from prime_ros.outputs.inertia_box import inertia_box
 from prime_ros.outputs.kinematics import Poses, contact_points, joint_poses
 from prime_ros.outputs.markers import ARROW_OF_WEIGHT
 from prime_ros.robot import Robot
@@ -170,16 +171,13 @@ def _inertia(robot: Robot, name: str, link: LinkEstimate) -> dict[str, Any]:
 
 
 def _box(body: BodyInertia) -> dict[str, Any]:
-    """The box of even density with the inertia of a body, in the frame of its joint."""
-    moments, axes = np.linalg.eigh(body.inertia_com)
-    if np.linalg.det(axes) < 0.0:
-        axes[:, 0] *= -1.0
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / body.mass
+    """The box of a body, in the frame of its joint."""
+    box = inertia_box(body)
     return {
         "mass": body.mass,
-        "com": np.asarray(body.com, dtype=float).tolist(),
-        "size": np.sqrt(np.maximum(squares, 0.0)).tolist(),
-        "quat_xyzw": pin.Quaternion(axes).coeffs().tolist(),
+        "com": box.centre.tolist(),
+        "size": box.size.tolist(),
+        "quat_xyzw": box.rotation.as_quat().tolist(),
     }
 
 
