@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prime_ros import __version__
+from prime_ros.experiments.command import experiments
 from prime_ros.simulation.command import simulate
 from prime_ros.terminal import EXIT_BAD_INPUT, Activity, progress_bar, reported_errors
 
@@ -42,6 +43,13 @@ class SolverName(str, Enum):
 
     GAUSS_NEWTON = "gauss-newton"
     FDDP = "fddp"
+
+
+class EstimatorName(str, Enum):
+    """Estimators that `--estimator` names."""
+
+    PFIE = "pfie"
+    FIXED_CONTACT = "fixed-contact"
 
 
 Input = Annotated[
@@ -146,6 +154,13 @@ def solve(
             help="gauss-newton is the fast one, fddp (Crocoddyl) the reference it is tested against."
         ),
     ] = None,
+    estimator: Annotated[
+        EstimatorName | None,
+        typer.Option(
+            help="pfie finds contacts itself; fixed-contact, a baseline to compare with, takes low feet for"
+            " standing and holds them fast."
+        ),
+    ] = None,
     topic: TopicNames = None,
     stamps: Stamps = StampName.AUTO,
     body: Body = None,
@@ -182,7 +197,7 @@ def solve(
 
       calibrated.urdf   the robot's URDF with the estimated inertia
     """
-    overrides = _overrides(set_ or [], links, no_identify, solver)
+    overrides = _overrides(set_ or [], links, no_identify, solver, estimator)
     reading = _Reading(recording, _topics(topic or []), stamps, body, start, duration)
     job = _Job(reading, robot, out, config, overrides, urdf)
     activity = Activity()
@@ -266,6 +281,9 @@ def view(
 
 
 app.command()(simulate)
+app.command(
+    epilog="[bold]Exit codes[/]: 0 all targets met; 1 one missed, results written; 2 bad input or usage."
+)(experiments)
 
 
 @dataclass(frozen=True)
@@ -319,9 +337,9 @@ def _run(job: _Job, activity: Activity) -> tuple[Estimate, WrittenResults, Mappi
     measurements = _measurements(job.reading, robot, config, activity)
     _warn(measurements.diagnostics.warnings())
     with activity.phase("solve"), progress_bar(activity) as show:
-        from prime_ros.estimation.full_information import solve as solve_full_information
+        from prime_ros.estimation.estimators import solve as estimate_from
 
-        estimate = solve_full_information(measurements, robot, config, progress=show)
+        estimate = estimate_from(measurements, robot, config, progress=show)
     with activity.phase("write"):
         context = RunContext(
             str(job.reading.path), config, measurements.diagnostics, _timing(estimate, activity)
@@ -411,7 +429,11 @@ def _topics(names: Sequence[str]) -> dict[str, str]:
 
 
 def _overrides(
-    settings: Sequence[str], links: str | None, no_identify: bool, solver: SolverName | None
+    settings: Sequence[str],
+    links: str | None,
+    no_identify: bool,
+    solver: SolverName | None,
+    estimator: EstimatorName | None,
 ) -> list[str]:
     """Options that are settings of the estimator, as overrides; the named options win over --set."""
     overrides = list(settings)
@@ -426,6 +448,8 @@ def _overrides(
         overrides.append("links=[]")
     if solver is not None:
         overrides.append(f"solver.name={solver.value}")
+    if estimator is not None:
+        overrides.append(f"estimator={estimator.value}")
     return overrides
 
 

@@ -31,7 +31,8 @@ LAYERS = {
     "terminal": 7,
     "viewing": 7,
     "simulation": 8,
-    "cli": 9,
+    "experiments": 9,
+    "cli": 10,
     "nodes": 9,
 }
 ROS_PARTS = ("nodes", "msg")  # the only ones that may import ROS

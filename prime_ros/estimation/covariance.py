@@ -93,7 +93,9 @@ def to_estimate(
             name: each.residuals(measurements.stamp_ns) for name, each in channels.items() if each.measured
         },
         history=solution.history,
-        directions=link_directions(solution, robot, config),
+        directions=link_directions(
+            solution.problem.links, solution.posterior.theta_covariance, robot, config
+        ),
     )
 
 
@@ -123,12 +125,20 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
-def link_directions(solution: Solution, robot: Robot, config: EstimatorConfig) -> tuple[Direction, ...]:
-    """What the recording told about the inertia of every identified link."""
-    covariance = solution.posterior.theta_covariance
-    std = prior_std(robot, config)[-len(covariance) :]
+def link_directions(
+    links: Iterable[str], covariance: Array, robot: Robot, config: EstimatorConfig
+) -> tuple[Direction, ...]:
+    """What the recording told about the inertia of every identified link.
+
+    Args:
+        links: Identified links in the order of theta.
+        covariance: Posterior of theta, those of the links first, shape (ntheta, ntheta).
+        robot: The robot.
+        config: Their prior.
+    """
+    std = prior_std(robot, config)[2 * robot.model.nv :]
     found: list[Direction] = []
-    for i, link in enumerate(solution.problem.links):
+    for i, link in enumerate(links):
         block = slice(PARAMETER_COUNT * i, PARAMETER_COUNT * (i + 1))
         found += directions(link, std[block], covariance[block, block])
     return tuple(sorted(found, key=lambda direction: direction.learned))
