@@ -5,7 +5,8 @@
                                   [--json FILE] [--check BASELINE]
 
 Every run starts from the robot's nominal inertia and the shipped configuration. Limits on errors hold for the
-worst seed. The first and last knots (`run_metrics.EDGE_KNOTS`) are left out: they have data on one side only.
+worst seed. The first and last knots (`EDGE_KNOTS` of `prime_ros.experiments.run_metrics`) are left out:
+they have data on one side only.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import Any
 from accuracy_summary import LogSummary, metrics_of, tables_of, targets_of
 from report import Results, add_output_options, finish, stderr_console, stdout_console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from run_metrics import EDGE_KNOTS, run_metrics
-from simulation_logs import load_log, noisy_recording
 
 from prime_ros.config import EstimatorConfig, load_estimator_config
 from prime_ros.estimation.full_information import solve
+from prime_ros.experiments.run_metrics import EDGE_KNOTS, run_metrics
+from prime_ros.experiments.simulation_logs import load_log, noisy_recording
 from prime_ros.measurements import align
 from prime_ros.robot import Robot, load_robot
 

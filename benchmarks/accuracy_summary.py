@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from report import Better, Metric, Target
 from rich.table import Table
-from run_metrics import SENSORS
 from scipy.stats import chi2
-from simulation_logs import Floats
+
+from prime_ros.experiments.run_metrics import SENSORS
+from prime_ros.experiments.simulation_logs import Floats
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ import numpy as np
 from accuracy import LOGS, MOCAP_RATE, progress_bar, seed_range
 from child import run_single_threaded
 from report import Results, Target, add_output_options, finish, stdout_console
-from simulation_logs import SimulationLog, load_log, noisy_recording, truth_at
 
 from prime_ros.config import load_estimator_config
 from prime_ros.estimation import window
 from prime_ros.estimation.estimate import Estimate
 from prime_ros.estimation.live import LiveEstimate, LiveEstimator
+from prime_ros.experiments.simulation_logs import SimulationLog, load_log, noisy_recording, truth_at
 from prime_ros.measurements import Recording
 from prime_ros.robot import load_robot
 

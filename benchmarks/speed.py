@@ -19,13 +19,13 @@ import numpy as np
 from child import run_single_threaded
 from report import Metric, Results, Target, add_output_options, finish, stderr_console, stdout_console
 from rich.table import Table
-from simulation_logs import Floats
 from speed_problem import solved_problem
 from speed_solve import SolveTime, growth_exponent, peak_memory, timed_solve
 from speed_step import GUESSES, step_timers
 from speed_sweep import sweep_pair
 
 from prime_ros import _core
+from prime_ros.experiments.simulation_logs import Floats
 
 KNOTS = (250, 500, 1000, 2000, 4000)
 REFERENCE_KNOTS = 1000

@@ -3,18 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-from simulation_logs import Floats
-
-from prime_ros import _core
 from prime_ros.config import EstimatorConfig, load_estimator_config
-from prime_ros.estimation.gate import Gate
-from prime_ros.estimation.gauss_newton import solve_gauss_newton
-from prime_ros.estimation.problem import Problem, build_problem
+from prime_ros.experiments.solved import Solved, solve_problem
 from prime_ros.measurements import KnotMeasurements, Recording, align
 from prime_ros.robot import Robot, load_robot
 from prime_ros.sources import load
@@ -23,20 +16,6 @@ RECORDING = Path(__file__).resolve().parent.parent / "examples" / "go2_payload_3
 ROBOT = "go2"
 LONGEST = 1000
 """Knots that the recording holds at the configured spacing, about; more need a finer spacing."""
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A problem and the trajectory that solves it."""
-
-    robot: Robot
-    config: EstimatorConfig
-    measurements: KnotMeasurements
-    problem: Problem
-    states: Floats
-    """(nx, K + 1), without gaps."""
-    controls: Floats
-    """(nu, K)"""
 
 
 @cache
@@ -85,13 +64,4 @@ def solved_problem(knots: int) -> Solved:
         RuntimeError: If the solver does not converge: its figures would mean little.
     """
     measurements, config = measurements_of(knots)
-    problem = build_problem(measurements, robot(), config)
-    solver = _core.GaussNewton(problem.step, problem.knots, problem.prior, problem.prior_information)
-    solver.set_trajectory(problem.states, problem.controls)
-    certificate = solve_gauss_newton(
-        problem.step, solver, Gate(problem.knots, config), config, lambda _: None
-    )
-    if not certificate.converged:
-        raise RuntimeError(f"{knots} knots: {certificate.reason}")
-    states, controls = np.array(solver.states), np.array(solver.controls)
-    return Solved(robot(), config, measurements, problem, states, controls)
+    return solve_problem(measurements, robot(), config)

@@ -11,12 +11,12 @@ import crocoddyl
 import numpy as np
 import pinocchio as pin
 from child import processor_time
-from simulation_logs import Floats
 from speed_problem import Solved
 
 from prime_ros import _core
 from prime_ros.estimation.problem import build_problem
 from prime_ros.estimation.reference import shooting_problem
+from prime_ros.experiments.simulation_logs import Floats
 
 BASE = 6
 LUU = 6  # position of the control weights among the arguments of `Sweep.set_step`

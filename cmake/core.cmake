@@ -18,6 +18,7 @@ set(core_sources
   cpp/src/measurement.cpp
   cpp/src/moving_horizon.cpp
   cpp/src/posterior.cpp
+  cpp/src/rigid_contact.cpp
   cpp/src/state.cpp
   cpp/src/window_step.cpp
   cpp/python/actions.cpp
@@ -26,6 +27,7 @@ set(core_sources
   cpp/python/full_information.cpp
   cpp/python/module.cpp
   cpp/python/moving_horizon.cpp
+  cpp/python/rigid_contact.cpp
   cpp/python/sweep.cpp)
 set(sweep_sources
   cpp/sweeps/chain.cpp

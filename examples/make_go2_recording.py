@@ -21,9 +21,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from simulation_logs import SimulationLog, load_log, noisy_recording, truth_at  # noqa: E402
-
 from prime_ros.config import load_estimator_config  # noqa: E402
+from prime_ros.experiments.simulation_logs import SimulationLog, load_log, noisy_recording, truth_at  # noqa: E402
 from prime_ros.measurements import Recording, align  # noqa: E402
 from prime_ros.measurements.samples import Samples  # noqa: E402
 from prime_ros.robot import load_robot  # noqa: E402

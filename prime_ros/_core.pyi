@@ -244,6 +244,68 @@ class ActionArrival(crocoddyl.ActionModelAbstract):
     def calcDiff(self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array = ..., /) -> None: ...
     def createData(self) -> crocoddyl.ActionDataAbstract: ...
 
+class RigidFoot:
+    """Where a link stands on the ground: a point that takes a force, or a rectangle that takes a wrench."""
+
+    joint: int
+    """Index of the joint that moves the link."""
+    placement: pinocchio.SE3
+    """In the frame of that joint; z of a sole is up."""
+    friction: float
+    """Coulomb coefficient [-]."""
+    size: Array
+    """Along x and y, (2,) [m]; zero for a point."""
+
+    def __init__(self) -> None: ...
+
+class RigidSettings:
+    """Everything about rigid contact that does not change from knot to knot."""
+
+    dt: float
+    """Length of a step [s]."""
+    settle_rate: float
+    """Rate at which the velocity of a standing foot dies out [1/s]."""
+    cone_weight: float
+    """Of half the squared force outside the friction cone [1/N^2]."""
+
+    def __init__(self) -> None: ...
+
+class RigidContact:
+    """Dynamics with rigid contacts of given feet, by Crocoddyl's contact models; ntheta = 10 B."""
+
+    def __init__(
+        self,
+        model: pinocchio.Model,
+        feet: list[RigidFoot],
+        bodies: list[int],
+        settings: RigidSettings,
+    ) -> None: ...
+    @property
+    def nv(self) -> int: ...
+    @property
+    def ntheta(self) -> int: ...
+    def nominal_theta(self) -> Array:
+        """Parameters of the model's own inertias, (ntheta,)."""
+
+class ActionRigidContact(crocoddyl.ActionModelAbstract):
+    """A step of rigid contact with the measurements of its knot; control: the disturbance (nv,)."""
+
+    def __init__(
+        self,
+        state: StateInertial,
+        contact: RigidContact,
+        standing: int,
+        measurement: KnotMeasurement,
+    ) -> None:
+        """`standing`: bit i is set where foot i stands."""
+    def calc(self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array = ..., /) -> None: ...
+    def calcDiff(self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array = ..., /) -> None: ...
+    def createData(self) -> crocoddyl.ActionDataAbstract: ...
+    def wrenches(self, x: Array, u: Array) -> tuple[Array, Array, Array]:
+        """Force in world axes (point) or wrench in its own axes (sole) of the feet, (6, F); zero in the air.
+
+        Then derivatives by the tangent of x, (6 F, ndx), and by u, (6 F, nv)."""
+
 class IterationReport:
     """How far one iteration of `GaussNewton` got. Made by the core only."""
 

@@ -17,6 +17,7 @@ from prime_ros.commands.fuse import fuse
 from prime_ros.commands.joint import JointJob, run_joint
 from prime_ros.commands.reading import Reading, warn
 from prime_ros.exceptions import MeasurementError
+from prime_ros.experiments.command import experiments
 from prime_ros.simulation.command import simulate
 from prime_ros.terminal import EXIT_BAD_INPUT, Activity, progress_bar, reported_errors
 
@@ -42,6 +43,13 @@ class SolverName(str, Enum):
 
     GAUSS_NEWTON = "gauss-newton"
     FDDP = "fddp"
+
+
+class EstimatorName(str, Enum):
+    """Estimators that `--estimator` names."""
+
+    PFIE = "pfie"
+    FIXED_CONTACT = "fixed-contact"
 
 
 Input = Annotated[
@@ -153,6 +161,13 @@ def solve(
             help="gauss-newton is the fast one, fddp (Crocoddyl) the reference it is tested against."
         ),
     ] = None,
+    estimator: Annotated[
+        EstimatorName | None,
+        typer.Option(
+            help="pfie finds contacts itself; fixed-contact, a baseline to compare with, takes low feet for"
+            " standing and holds them fast."
+        ),
+    ] = None,
     topic: TopicNames = None,
     stamps: Stamps = StampName.AUTO,
     body: Body = None,
@@ -195,7 +210,7 @@ def solve(
 
       calibrated.urdf   the robot's URDF with the estimated inertia
     """
-    overrides = _overrides(set_ or [], links, no_identify, solver)
+    overrides = _overrides(set_ or [], links, no_identify, solver, estimator)
     topics = _topics(topic or [])
     readings = [Reading(path, topics, stamps.value, body, start, duration) for path in recordings]
     activity = Activity()
@@ -284,6 +299,9 @@ def view(
 
 app.command(epilog="[bold]Exit codes[/]: 0 fused; 2 bad input or usage, nothing written.")(fuse)
 app.command()(simulate)
+app.command(
+    epilog="[bold]Exit codes[/]: 0 all targets met; 1 one missed, results written; 2 bad input or usage."
+)(experiments)
 
 
 @dataclass(frozen=True)
@@ -325,9 +343,9 @@ def _run(job: _Job, activity: Activity) -> Estimate:
     measurements = job.reading.measurements(robot, config, activity)
     warn(measurements.diagnostics.warnings())
     with activity.phase("solve"), progress_bar(activity) as show:
-        from prime_ros.estimation.full_information import solve as solve_full_information
+        from prime_ros.estimation.estimators import solve as estimate_from
 
-        estimate = solve_full_information(measurements, robot, config, progress=show)
+        estimate = estimate_from(measurements, robot, config, progress=show)
     with activity.phase("write"):
         context = RunContext(
             str(job.reading.path), config, measurements.diagnostics, _timing(estimate, activity)
@@ -398,7 +416,11 @@ def _topics(names: Sequence[str]) -> dict[str, str]:
 
 
 def _overrides(
-    settings: Sequence[str], links: str | None, no_identify: bool, solver: SolverName | None
+    settings: Sequence[str],
+    links: str | None,
+    no_identify: bool,
+    solver: SolverName | None,
+    estimator: EstimatorName | None,
 ) -> list[str]:
     """Options that are settings of the estimator, as overrides; the named options win over --set."""
     overrides = list(settings)
@@ -413,6 +435,8 @@ def _overrides(
         overrides.append("links=[]")
     if solver is not None:
         overrides.append(f"solver.name={solver.value}")
+    if estimator is not None:
+        overrides.append(f"estimator={estimator.value}")
     return overrides
 
 

@@ -375,7 +375,8 @@ def test_rates_need_not_be_multiples_of_the_knots():
 
 @pytest.fixture(scope="module", params=LOG_NAMES)
 def log(request):
-    simulation_logs = pytest.importorskip("simulation_logs")
+    from prime_ros.experiments import simulation_logs
+
     path = LOGS / f"{request.param}.npz"
     if not path.exists():
         pytest.skip(f"needs the simulated log {request.param}")
@@ -384,7 +385,7 @@ def log(request):
 
 @pytest.fixture(scope="module")
 def noise_free(log):
-    import simulation_logs
+    from prime_ros.experiments import simulation_logs
 
     return simulation_logs.noisy_recording(log, seed=0, noise=simulation_logs.NOISE_FREE)
 
@@ -417,7 +418,7 @@ def test_poses_of_a_log_are_met_at_the_knots(log, noise_free):
 
 def test_momentum_of_a_log_changes_by_the_triangle_mean_of_its_forces(log, noise_free):
     """Mass times the second difference of the centre of mass is gravity plus the forces on the feet."""
-    import simulation_logs
+    from prime_ros.experiments import simulation_logs
 
     dt = CONFIG.dt
     knots = align(noise_free, GO2, CONFIG)

@@ -32,7 +32,8 @@ LAYERS = {
     "viewing": 7,
     "simulation": 8,
     "commands": 8,
-    "cli": 9,
+    "experiments": 9,
+    "cli": 10,
     "nodes": 9,
 }
 ROS_PARTS = ("nodes", "msg")  # the only ones that may import ROS

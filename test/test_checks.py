@@ -329,7 +329,8 @@ def test_nothing_is_found_or_left_out_in_a_good_recording(
 
 @cache
 def simulated(name: str, seed: int, noisy: bool) -> Recording:
-    simulation_logs = pytest.importorskip("simulation_logs")
+    from prime_ros.experiments import simulation_logs
+
     path = LOGS / f"{name}.npz"
     if not path.exists():
         pytest.skip(f"needs the simulated log {name}")

@@ -13,12 +13,12 @@ import pinocchio as pin
 import pytest
 import recordings  # finds the benchmarks
 from numpy.typing import NDArray
-from run_metrics import run_metrics
-from simulation_logs import SimulationLog
 
 from prime_ros.config import load_estimator_config
 from prime_ros.estimation.full_information import solve
 from prime_ros.exceptions import SimulationError
+from prime_ros.experiments.run_metrics import run_metrics
+from prime_ros.experiments.simulated import as_log
 from prime_ros.measurements import Recording, align
 from prime_ros.robot import FREE_BASE, Robot, load_robot
 from prime_ros.simulation.engine import Engine, State
@@ -270,26 +270,6 @@ def test_what_is_simulated_can_be_estimated() -> None:
     assert figures["force"] < 3.0
     assert figures["contact_agreement"] > 0.98
     assert max(abs(figures[f"com_{axis}_error"]) for axis in "xyz") < 3.0  # [mm]
-
-
-def as_log(truth: TruthTable) -> SimulationLog:
-    """The truth as the benchmarks compare with it; the IMU is no part of the comparison."""
-    body = {"mass": truth.base_mass[0], "com": truth.base_com[0], "inertia_com": truth.base_inertia_com[0]}
-    return SimulationLog(
-        stamp_ns=truth.stamp_ns,
-        joint_names=truth.joint_names,
-        joint_position=truth.joint_position,
-        joint_velocity=truth.joint_velocity,
-        joint_torque=truth.joint_torque,
-        base_position_W=truth.base_position_W,
-        base_quat_xyzw=truth.base_quat_xyzw,
-        base_velocity_B=truth.base_velocity_B,
-        angular_velocity=np.empty((0, 3)),
-        linear_acceleration=np.empty((0, 3)),
-        contact_names=truth.contact_names,
-        contact_force_W=truth.contact_force_W,
-        truth={"true": body},
-    )
 
 
 class Limp:

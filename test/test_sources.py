@@ -232,7 +232,8 @@ def test_the_truth_beside_the_bundled_recording_belongs_to_it():
 @pytest.mark.skipif(not (LOGS / "go2_payload_3kg.npz").exists(), reason="needs the simulated log")
 def test_the_bundled_recording_can_be_made_again():
     import make_go2_recording
-    from simulation_logs import load_log
+
+    from prime_ros.experiments.simulation_logs import load_log
 
     again = make_go2_recording.make_recording(load_log(LOGS / "go2_payload_3kg.npz"), duration=10.0)
     assert_same(load(BAG), again)

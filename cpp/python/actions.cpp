@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <eigenpy/eigenpy.hpp>
 
+#include "action_binding.hpp"
 #include "bindings.hpp"
 #include "prime_ros/actions.hpp"
 
@@ -9,15 +10,6 @@ namespace bp = boost::python;
 namespace prime_ros {
 namespace python {
 namespace {
-
-void checkSize(const VectorXd& value, size_t expected, const char* name) {
-  if (static_cast<size_t>(value.size()) != expected)
-    throw std::invalid_argument(std::string(name) + " has size " + std::to_string(value.size()) +
-                                ", expected " + std::to_string(expected));
-}
-
-using ActionBase = crocoddyl::ActionModelAbstractTpl<double>;
-using DataPtr = std::shared_ptr<crocoddyl::ActionDataAbstractTpl<double>>;
 
 VectorXd difference(const StateInertial& state, const VectorXd& x0, const VectorXd& x1) {
   checkSize(x0, state.get_nx(), "x0");
@@ -49,47 +41,6 @@ bp::tuple integrateJacobians(const StateInertial& state, const VectorXd& x, cons
   MatrixXd first(state.get_ndx(), state.get_ndx()), second(first);
   state.Jintegrate(x, dx, first, second, crocoddyl::both);
   return bp::make_tuple(first, second);
-}
-
-template <class Action>
-void calc(Action& action, const DataPtr& data, const VectorXd& x, const VectorXd& u) {
-  checkSize(x, action.get_state()->get_nx(), "x");
-  checkSize(u, action.get_nu(), "u");
-  action.calc(data, x, u);
-}
-
-template <class Action>
-void calcTerminal(Action& action, const DataPtr& data, const VectorXd& x) {
-  checkSize(x, action.get_state()->get_nx(), "x");
-  action.calc(data, x);
-}
-
-template <class Action>
-void calcDiff(Action& action, const DataPtr& data, const VectorXd& x, const VectorXd& u) {
-  checkSize(x, action.get_state()->get_nx(), "x");
-  checkSize(u, action.get_nu(), "u");
-  action.calcDiff(data, x, u);
-}
-
-template <class Action>
-void calcDiffTerminal(Action& action, const DataPtr& data, const VectorXd& x) {
-  checkSize(x, action.get_state()->get_nx(), "x");
-  action.calcDiff(data, x);
-}
-
-// Crocoddyl's Python methods are bound to its own trampoline class, so that they have to be defined again
-// here.
-template <class Action>
-bp::class_<Action, bp::bases<ActionBase>, std::shared_ptr<Action>> exposeAction(const char* name,
-                                                                                const char* doc) {
-  bp::class_<Action, bp::bases<ActionBase>, std::shared_ptr<Action>> cls(name, doc, bp::no_init);
-  cls.def("calc", &calc<Action>, (bp::arg("data"), bp::arg("x"), bp::arg("u")))
-      .def("calc", &calcTerminal<Action>, (bp::arg("data"), bp::arg("x")))
-      .def("calcDiff", &calcDiff<Action>, (bp::arg("data"), bp::arg("x"), bp::arg("u")))
-      .def("calcDiff", &calcDiffTerminal<Action>, (bp::arg("data"), bp::arg("x")))
-      .def("createData", +[](Action& a) { return a.createData(); });
-  bp::implicitly_convertible<std::shared_ptr<Action>, std::shared_ptr<ActionBase>>();
-  return cls;
 }
 
 }  // namespace

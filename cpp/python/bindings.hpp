@@ -10,6 +10,7 @@ void exposeContactStep();
 void exposeActions();
 void exposeFullInformation();
 void exposeMovingHorizon();
+void exposeRigidContact();
 void exposeSweep();
 void exposeBenchmark();
 

@@ -16,6 +16,7 @@ BOOST_PYTHON_MODULE(_core) {
   prime_ros::python::exposeActions();
   prime_ros::python::exposeFullInformation();
   prime_ros::python::exposeMovingHorizon();
+  prime_ros::python::exposeRigidContact();
   prime_ros::python::exposeSweep();
   prime_ros::python::exposeBenchmark();
 }

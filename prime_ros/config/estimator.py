@@ -151,6 +151,22 @@ class SolverConfig(Section):
     """A longer recording is solved in pieces of this length, one after another; 0: always as a whole [s]."""
 
 
+class FixedContactConfig(Section):
+    """The baseline with a fixed contact sequence and rigid contact; other estimators do not use it."""
+
+    height: Meters = Field(0.02, gt=0)
+    """Height of a foot above the ground below which it stands [m]."""
+
+    settle: Seconds = Field(0.02, ge=0)
+    """Time constant with which the velocity of a foot dies out once it stands; not less than dt [s]."""
+
+    cone: Newtons = Field(1.0, gt=0)
+    """Standard deviation of the force outside the friction cone [N]."""
+
+    smoothing: Seconds = Field(0.05, ge=0)
+    """Length of the median over the height of a foot [s]."""
+
+
 class HorizonConfig(Section):
     """The window of the moving-horizon estimator."""
 
@@ -230,6 +246,9 @@ class SamplingConfig(Section):
 class EstimatorConfig(Section):
     """Everything an estimation needs to know besides the robot."""
 
+    estimator: Literal["pfie", "fixed-contact"] = "pfie"
+    """How whole recordings are estimated: with smoothed contact, or by the baseline for comparison."""
+
     dt: Seconds = Field(0.01, gt=1e-6)
     """Spacing of the knots [s]."""
 
@@ -256,6 +275,9 @@ class EstimatorConfig(Section):
 
     outliers: OutliersConfig = OutliersConfig()
     """Rejection of measurements that contradict all others."""
+
+    fixed_contact: FixedContactConfig = FixedContactConfig()
+    """Baseline for comparison."""
 
     horizon: HorizonConfig = HorizonConfig()
     """Window of the moving-horizon estimator; the estimator of whole recordings does not use it."""

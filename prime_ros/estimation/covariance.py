@@ -59,7 +59,8 @@ def to_estimate(
 ) -> Estimate:
     """Turn a solution over K steps into the estimate of its first K knots."""
     steps, nq, nv = solution.problem.steps, robot.model.nq, robot.model.nv
-    parameters = link_parameters(solution, robot, config)
+    theta = solution.solver.states[nq + nv :, 0]
+    parameters = link_parameters(theta, solution.posterior.theta_covariance, robot, config)
     states = solution.solver.states[:, :steps].T
     controls = solution.solver.controls.T
     q, v = states[:, :nq], states[:, nq : nq + nv]
@@ -134,15 +135,21 @@ def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[A
     return probability, np.sqrt(probability * (1.0 - probability))
 
 
-def link_parameters(solution: Solution, robot: Robot, config: EstimatorConfig) -> Parameters:
-    """Posterior of the parameters of all identified links, and the prior that the settings state."""
-    links = solution.problem.links
-    count = PARAMETER_COUNT * len(links)
+def link_parameters(theta: Array, covariance: Array, robot: Robot, config: EstimatorConfig) -> Parameters:
+    """Posterior of the parameters of all identified links, and the prior that the settings state.
+
+    Args:
+        theta: Parameters, those of the links first, shape (ntheta,).
+        covariance: Theirs, shape (ntheta, ntheta).
+        robot: The robot.
+        config: Links and prior.
+    """
+    count = PARAMETER_COUNT * len(config.links)
     mean, variance = parameter_prior(robot, config)
     return Parameters(
-        links=links,
-        mean=solution.solver.states[robot.model.nq + robot.model.nv :, 0][:count],
-        covariance=solution.posterior.theta_covariance[:count, :count],
+        links=config.links,
+        mean=theta[:count],
+        covariance=covariance[:count, :count],
         prior_mean=mean,
         prior_covariance=np.diag(variance),
     )

@@ -19,7 +19,7 @@ from prime_ros.estimation.progress import Progress, Report
 STOP = 0.1  # expected decrease of the cost at which FDDP stops, in units of what the certificate allows
 
 
-class _Callback(crocoddyl.CallbackAbstract):
+class FddpCallback(crocoddyl.CallbackAbstract):
     """Reports every iteration of a Crocoddyl solver."""
 
     def __init__(self, report: Callable[[float, float], None]) -> None:
@@ -27,6 +27,7 @@ class _Callback(crocoddyl.CallbackAbstract):
         self._report = report
 
     def __call__(self, solver: Any) -> None:
+        """Called by the solver."""
         self._report(float(solver.cost), float(solver.ffeas))
 
 
@@ -100,7 +101,7 @@ class _Run:
             self.report(Progress(number, stages, kappa, self.total, cost, gap))
 
         solver.th_stop = STOP * limits.cost_tolerance * self.cost
-        solver.setCallbacks([_Callback(tell)])
+        solver.setCallbacks([FddpCallback(tell)])
         solver.solve(self.xs, self.us, max(1, limits.max_iterations - self.total), False, 1e-9)
         self.xs, self.us, self.cost = list(solver.xs), list(solver.us), float(solver.cost)
         iterations, gap = self.total - before, float(solver.ffeas)

@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from prime_ros import sources
 from prime_ros.config import load_estimator_config
 from prime_ros.estimation.estimate import Estimate
-from prime_ros.estimation.full_information import solve
+from prime_ros.estimation.estimators import solve
 from prime_ros.estimation.progress import Progress
 from prime_ros.exceptions import PrimeError
 from prime_ros.measurements import Recording, align

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
-from simulation_logs import Floats, SimulationLog, pose_at, truth_at
 
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.experiments.simulation_logs import Floats, SimulationLog, pose_at, truth_at
 from prime_ros.measurements import KnotMeasurements
 from prime_ros.measurements.samples import NANOSECONDS
 
