@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How accurate the estimates are: simulated logs with ground truth, seeded noise, one configuration for all.
 
-    python benchmarks/accuracy.py LOGDIR [--logs NAME ...] [--seeds 0-7] [--ground-height H]
+    python benchmarks/accuracy.py LOGDIR [--robot go2|g1] [--logs NAME ...] [--seeds 0-7] [--ground-height H]
                                   [--json FILE] [--check BASELINE]
 
 Every run starts from the robot's nominal inertia and the shipped configuration. Limits on errors hold for the
@@ -28,7 +28,10 @@ from prime_ros.experiments.simulation_logs import load_log, noisy_recording
 from prime_ros.measurements import align
 from prime_ros.robot import Robot, load_robot
 
-LOGS = ("go2_walk", "go2_payload_3kg", "go2_com_down_0.1m", "go2_payload_3kg_stiff")
+LOGS = {
+    "go2": ("go2_walk", "go2_payload_3kg", "go2_com_down_0.1m", "go2_payload_3kg_stiff"),
+    "g1": ("g1_walk", "g1_dance", "g1_walk_battery_2.9kg"),
+}
 MOCAP_RATE = 100.0  # [Hz]
 
 
@@ -36,7 +39,7 @@ def main() -> int:
     """Run, print, compare."""
     options = parsed_options()
     overrides = ground_overrides(options.ground_height)
-    robot, config = load_robot("go2"), load_estimator_config("pfie", overrides)
+    robot, config = load_robot(options.robot), load_estimator_config("pfie", overrides, options.robot)
     summaries = [LogSummary(name, ()) for name in options.logs]
     runs = []
     with progress_bar() as bar:
@@ -47,6 +50,7 @@ def main() -> int:
                 runs.append({"log": name, "seed": options.seeds[len(summaries[i].runs) - 1], **figures})
                 bar.update(task, advance=1, description=name)
     settings = {
+        "robot": options.robot,
         "logs": options.logs,
         "seeds": options.seeds,
         "mocap_rate": MOCAP_RATE,
@@ -66,7 +70,8 @@ def parsed_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="folder with the simulated logs (.npz)")
-    parser.add_argument("--logs", nargs="+", choices=LOGS, default=list(LOGS), help="default: all")
+    parser.add_argument("--robot", choices=LOGS, default="go2")
+    parser.add_argument("--logs", nargs="+", metavar="NAME", help="default: all of the robot")
     parser.add_argument("--seeds", type=seed_range, default=seed_range("0-7"), help="FIRST-LAST or A,B,...")
     parser.add_argument(
         "--ground-height",
@@ -75,7 +80,12 @@ def parsed_options() -> argparse.Namespace:
         help="prior mean of the ground height [m]; true is 0. Default: as configured",
     )
     add_output_options(parser)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.logs = options.logs or list(LOGS[options.robot])
+    unknown = [name for name in options.logs if name not in LOGS[options.robot]]
+    if unknown:
+        parser.error(f"--logs: got {', '.join(unknown)}, expected some of {', '.join(LOGS[options.robot])}")
+    return options
 
 
 def seed_range(text: str) -> list[int]:
@@ -99,7 +109,7 @@ def seeded_runs(
     for seed in seeds:
         measurements = align(noisy_recording(log, seed, mocap_rate=MOCAP_RATE), robot, config)
         estimate = solve(measurements, robot, config)
-        yield run_metrics(estimate, measurements, log, config.contact_threshold)
+        yield run_metrics(estimate, measurements, log, robot.feet, config.contact_threshold)
 
 
 def details(summaries: Sequence[LogSummary], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

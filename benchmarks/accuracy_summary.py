@@ -28,18 +28,27 @@ class Quantity:
     """Limit for the worst seed on logs with soft feet, in `unit`."""
     stiff: float | None = None
     """The same for stiff feet."""
+    humanoid: float | None = None
+    """The same for a humanoid with stiff, flat feet."""
+
+    def limit(self, log: str) -> float | None:
+        """Limit for the worst seed on a log, by its name."""
+        if log.startswith("g1"):
+            return self.humanoid
+        return self.stiff if log.endswith("_stiff") else self.soft
 
 
 QUANTITIES = {
-    "converged": Quantity("", 0.0, "higher", 1.0, 1.0),
+    "converged": Quantity("", 0.0, "higher", 1.0, 1.0, 1.0),
     "iterations": Quantity("", 8.0),
-    "mass_error": Quantity("kg", 0.01, soft=0.03, stiff=0.1),
-    "com_x_error": Quantity("mm", 0.5, soft=2.0),
-    "com_y_error": Quantity("mm", 0.5, soft=2.0),
-    "com_z_error": Quantity("mm", 1.0, soft=4.0),
+    "mass_error": Quantity("kg", 0.01, soft=0.03, stiff=0.1, humanoid=0.05),
+    "mass_error_over_std": Quantity("", 1.0, humanoid=3.0),
+    "com_x_error": Quantity("mm", 0.5, soft=2.0, humanoid=3.0),
+    "com_y_error": Quantity("mm", 0.5, soft=2.0, humanoid=3.0),
+    "com_z_error": Quantity("mm", 1.0, soft=4.0, humanoid=3.0),
     "inertia_error": Quantity("", 0.05),
-    "force": Quantity("N", 0.1, soft=2.8, stiff=3.5),
-    "contact_agreement": Quantity("", 0.002, "higher", 0.99),
+    "force": Quantity("N", 0.1, soft=2.8, stiff=3.5, humanoid=8.0),
+    "contact_agreement": Quantity("", 0.002, "higher", 0.99, humanoid=0.985),
     "force_error_over_std": Quantity("", 0.2),
 }
 CHANNELS = {
@@ -128,7 +137,7 @@ def targets_of(summaries: Sequence[LogSummary]) -> list[Target]:
 
 def _error_targets(summary: LogSummary) -> Iterator[Target]:
     for figure, q in _figures():
-        limit = q.stiff if summary.stiff else q.soft
+        limit = q.limit(summary.name)
         if limit is None:
             continue
         limits = {"highest": limit} if q.better == "lower" else {"lowest": limit}

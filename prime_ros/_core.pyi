@@ -100,8 +100,7 @@ class ContactStep:
         """Cost of the least improbable disturbance and slack that lead to `v_next`, left in `data.control`.
 
         `force` (nv,) is known, the disturbance adds to it; `weight` (nu,) holds inverse variances.
-        `data.impulse` is the first guess (strictly inside the friction cones) and the result. Infinity for
-        input that is not finite.
+        `data.impulse` is the first guess (zero: none) and the result. Infinity for input that is not finite.
         """
     def contact_velocity(self, data: ContactStepData, q: Array, v: Array) -> Array:
         """Velocities J(q) v of the contact points in world axes, (3 C,) [m/s]."""
@@ -149,6 +148,15 @@ class ContactStepData:
     @property
     def dtheta(self) -> Array:
         """With respect to theta, (nv, ntheta)."""
+
+def contact_graph(
+    friction: Array, kappa: float, coordinate: Array, slope_z: Array, slope_impulse: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """The pair (z, impulse) of the smoothed elliptic cone at a coordinate (3,) of its graph.
+
+    Then their derivatives by the coordinate, each (3, 3), and the Hessian of slope_z . z + slope_impulse .
+    impulse, (3, 3).
+    """
 
 class StateInertial(crocoddyl.StateAbstract):
     """State (q, v, theta) of a floating-base robot with constant parameters, as a Crocoddyl state."""
@@ -333,6 +341,12 @@ class IterationReport:
     @property
     def newton_failures(self) -> int:
         """Contact steps that did not converge."""
+    @property
+    def explain_worst(self) -> int:
+        """Most iterations in finding the controls of one knot."""
+    @property
+    def explain_failures(self) -> int:
+        """Knots whose controls may not be the least improbable ones."""
     @property
     def accepted(self) -> bool: ...
 

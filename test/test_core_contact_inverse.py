@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from core import DT, KAPPAS, SITUATIONS, Arguments, arguments_of, core_step, situation_input, twin_step
-from differences import central_differences
+from differences import assert_derivative, central_differences
 from models import FRICTION, ROBOT_NAMES, robot_case
 
 from prime_ros import _core
@@ -58,6 +58,7 @@ def motion(robot: str, situation: str, kappa: float, seed: int = 0) -> Motion:
 def test_the_step_with_what_is_found_leads_to_the_velocity(robot: str, situation: str, kappa: float) -> None:
     m = motion(robot, situation, kappa)
     data, cost = m.inverted()
+    assert data.converged
     assert cost == pytest.approx(0.5 * data.control @ (m.weight * data.control), rel=1e-12)
     forward, a, nv = _core.ContactStepData(m.step), m.arguments, m.step.nv
     m.step.solve(forward, a.q, a.v, a.force + data.control[:nv], data.control[nv:], a.theta)
@@ -89,31 +90,47 @@ def test_a_motion_of_the_model_needs_nothing(robot: str) -> None:
     arguments.solve(step, forward)
     m = Motion(step, inputs, arguments, forward.v_next, np.ones(step.nv + 3 * step.ncontacts))
     data, cost = m.inverted()
+    assert data.converged
     assert cost < 1e-6
-    np.testing.assert_allclose(data.impulse, forward.impulse, atol=1e-3)
+    np.testing.assert_allclose(data.control, 0.0, atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "coordinate", [(0.3, -0.2, 0.5), (-1.0, 0.5, 0.1), (0.01, 0.0, -2.0), (0.0, 0.0, 4.0)]
-)
+COORDINATES = [(0.3, -0.2, 0.5), (-1.0, 0.5, 0.1), (0.01, 0.0, -2.0), (0.0, 0.0, 4.0), (0.0, 0.0, -0.01)]
+
+
+@pytest.mark.parametrize("coordinate", COORDINATES)
 def test_the_graph_of_the_cone(coordinate: tuple[float, float, float]) -> None:
-    potential = SmoothedCone(FRICTION, 500.0)
-    z, impulse = on_graph(potential, np.array(coordinate))
+    potential, p, nothing = SmoothedCone(FRICTION, 500.0), np.array(coordinate), np.zeros(3)
+    z, impulse = on_graph(potential, p)
     assert potential.missing_normal_velocity(z) < 0.0
     np.testing.assert_allclose(impulse, -potential.gradient(z), rtol=1e-6)
     np.testing.assert_allclose(coordinate_of(potential, impulse), coordinate, atol=1e-6)
+    core_z, core_impulse, *_ = _core.contact_graph(np.array(FRICTION), 500.0, p, nothing, nothing)
+    np.testing.assert_allclose(core_z, z, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(core_impulse, impulse, rtol=1e-9, atol=1e-12)
 
 
-def test_derivatives_of_the_graph_keep_its_tangent() -> None:
-    # d lambda = -W dz along the graph, W the Hessian of the potential.
-    potential, coordinate = SmoothedCone(FRICTION, 500.0), np.array([0.1, 0.05, 0.02])
+@pytest.mark.parametrize("coordinate", COORDINATES)
+def test_derivatives_of_the_graph(coordinate: tuple[float, float, float]) -> None:
+    slope_z, slope_impulse = np.array([0.3, -0.7, 0.2]), np.array([-1.1, 0.4, 0.9])
+
+    def graph(by: np.ndarray) -> tuple[np.ndarray, ...]:
+        p = np.array(coordinate) + by
+        return _core.contact_graph(np.array(FRICTION), 500.0, p, slope_z, slope_impulse)
 
     def pair(by: np.ndarray) -> np.ndarray:
-        return np.concatenate(on_graph(potential, coordinate + by))
+        return np.concatenate(graph(by)[:2])
 
-    slope = central_differences(pair, 3, 1e-6)
-    hessian = potential.hessian(on_graph(potential, coordinate)[0])
-    np.testing.assert_allclose(slope[3:], -hessian @ slope[:3], rtol=1e-5, atol=1e-7)
+    def slope(by: np.ndarray) -> np.ndarray:
+        _, _, dz, dimpulse, _ = graph(by)
+        return dz.T @ slope_z + dimpulse.T @ slope_impulse
+
+    z, _, dz, dimpulse, curvature = graph(np.zeros(3))
+    assert_derivative(np.vstack([dz, dimpulse]), central_differences(pair, 3, 1e-5), 1e-5)
+    assert_derivative(curvature, central_differences(slope, 3, 1e-5), 1e-5)
+    # Along the graph d lambda = -W dz, W the Hessian of the potential.
+    hessian = SmoothedCone(FRICTION, 500.0).hessian(z)
+    np.testing.assert_allclose(dimpulse, -hessian @ dz, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["v_next", "weight"])

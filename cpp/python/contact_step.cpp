@@ -73,6 +73,14 @@ double invert(const ContactStep& step, ContactStepData& data, const VectorXd& q,
   return step.invert(data, q, v, v_next, force, weight, theta);
 }
 
+bp::tuple contactGraph(const Eigen::Vector2d& friction, double kappa, const Vector3d& p,
+                       const Vector3d& slope_z, const Vector3d& slope_impulse) {
+  const SmoothedEllipticCone cone(friction);
+  const auto at = cone.onGraph(p, kappa);
+  return bp::make_tuple(at.z, at.impulse, at.dz_dp, at.dimpulse_dp,
+                        cone.graphCurvature(p, kappa, slope_z, slope_impulse));
+}
+
 bp::tuple impulseDerivatives(const ContactStep& step, const ContactStepData& data) {
   checkData(step, data);
   MatrixXd dx(3 * step.ncontacts(), 2 * step.nv() + step.ntheta());
@@ -92,6 +100,12 @@ void exposeContactStep() {
       .def_readwrite("radius", &ContactPoint::radius, "[m], zero for a point.")
       .add_property("friction", copied(&ContactPoint::friction), assigned(&ContactPoint::friction),
                     "Coulomb coefficients along world x and y, (2,) [-].");
+
+  bp::def("contact_graph", &contactGraph,
+          (bp::arg("friction"), bp::arg("kappa"), bp::arg("coordinate"), bp::arg("slope_z"),
+           bp::arg("slope_impulse")),
+          "z, impulse, their derivatives by the coordinate, and the Hessian of slope_z . z + slope_impulse . "
+          "impulse, on the graph of the smoothed elliptic cone.");
 
   bp::class_<StepSettings>("StepSettings", "What does not change from step to step.", bp::init<>())
       .def_readwrite("dt", &StepSettings::dt, "[s]")

@@ -80,6 +80,8 @@ void exposeReports() {
       .def_readonly("damping", &R::damping)
       .def_readonly("newton_worst", &R::newton_worst)
       .def_readonly("newton_failures", &R::newton_failures)
+      .def_readonly("explain_worst", &R::explain_worst)
+      .def_readonly("explain_failures", &R::explain_failures)
       .def_readonly("accepted", &R::accepted);
   using P = Posterior;
   bp::class_<P>("Posterior", "Standard deviations and leverages at the solution.", bp::no_init)

@@ -15,10 +15,10 @@ namespace pin = pinocchio;
 
 namespace {
 
-constexpr int kIterations = 20;
+constexpr int kIterations = 40;
 constexpr double kTolerance = 1e-8;  ///< expected decrease of the cost below which it is done [-]
 constexpr double kSufficient = 1e-4;
-constexpr double kDampingFirst = 1e-9, kDampingMax = 1e6;
+constexpr double kDampingLeast = 1e-6, kDampingStart = 1e-4, kDampingMax = 1e6;
 
 }  // namespace
 
@@ -59,7 +59,8 @@ double ContactStep::explain(ContactStepData& d, const VectorXd& coordinate,
   return 0.5 * d.control.dot(weight.cwiseProduct(d.control));
 }
 
-// Gauss-Newton: slope and normal matrix of the cost over the coordinates, at those of the last `explain`.
+// Slope of the cost over the coordinates, its Gauss-Newton matrix, and by contact what its Hessian has on
+// top; the coordinates are those of the last `explain`.
 void ContactStep::expandExplanation(ContactStepData& d, const ConstVectorRef& weight) const {
   d.weighted_force_ = weight.head(nv()).cwiseProduct(d.control.head(nv()));
   for (const auto& support : contact_supports_)
@@ -72,6 +73,8 @@ void ContactStep::expandExplanation(ContactStepData& d, const ConstVectorRef& we
       const Vector3d slack = weight.segment<3>(nv() + 3 * i).cwiseProduct(d.control.segment<3>(nv() + 3 * i));
       d.slope_.segment<3>(3 * i) =
           at.dz_dp.transpose() * slack - at.dimpulse_dp.transpose() * pushed / settings_.dt;
+      d.graph_curvature_[s] = potentials_[s]->graphCurvature(d.coordinate_.segment<3>(3 * i), settings_.kappa,
+                                                             slack, -pushed / settings_.dt);
     }
   for (int i = 0; i < ncontacts(); ++i)
     for (int j = 0; j <= i; ++j) {
@@ -96,36 +99,44 @@ double ContactStep::invert(ContactStepData& d, const ConstVectorRef& q, const Co
     d.coordinate_.segment<3>(3 * i) =
         potentials_[static_cast<size_t>(i)]->coordinate(d.impulse.segment<3>(3 * i), settings_.kappa);
   contactCompliance(d, weight);
-  double cost = explain(d, d.coordinate_, weight), damping = kDampingFirst;
-  for (int iteration = 0; iteration < kIterations && ncontacts() > 0; ++iteration) {
+  double cost = explain(d, d.coordinate_, weight), damping = 0.0;
+  d.converged = ncontacts() == 0;
+  for (d.iterations = 0; d.iterations < kIterations && !d.converged; ++d.iterations) {
     expandExplanation(d, weight);
-    const VectorXd diagonal = d.normal_.diagonal();
-    bool better = false, done = false;
-    while (!better && !done && damping < kDampingMax) {
-      d.normal_.diagonal() = diagonal * (1.0 + damping);
-      const Eigen::LLT<MatrixXd> factor(d.normal_.selfadjointView<Eigen::Lower>());
-      const VectorXd step = -factor.solve(d.slope_);
-      const double expected = -0.5 * d.slope_.dot(step);
-      done = !(expected > kTolerance);
-      if (done) break;
-      d.coordinate_trial_ = d.coordinate_ + step;
-      const double trial = explain(d, d.coordinate_trial_, weight);
-      better = trial < cost - kSufficient * expected;
-      if (better) {
-        cost = trial;
-        d.coordinate_.swap(d.coordinate_trial_);
-        damping = std::max(0.1 * damping, kDampingFirst);
-      } else {
-        damping = std::max(1e-4, 8.0 * damping);
+    bool better = false;
+    while (!better && !d.converged && damping < kDampingMax) {
+      if (explanationStep(d, damping)) {
+        const double expected = -0.5 * d.slope_.dot(d.coordinate_step_);
+        d.converged = expected <= kTolerance;
+        if (d.converged) break;
+        d.coordinate_trial_ = d.coordinate_ + d.coordinate_step_;
+        const double trial = explain(d, d.coordinate_trial_, weight);
+        better = trial < cost - kSufficient * expected;
+        if (better) cost = trial;
       }
+      damping =
+          better ? (damping > kDampingLeast ? 0.1 * damping : 0.0) : std::max(kDampingStart, 8.0 * damping);
     }
-    if (done || !better) break;
+    if (better) d.coordinate_.swap(d.coordinate_trial_);
+    if (!better) break;
   }
   cost = explain(d, d.coordinate_, weight);
   for (int i = 0; i < ncontacts(); ++i)
     d.impulse.segment<3>(3 * i) = d.on_graph_[static_cast<size_t>(i)].impulse;
   d.v_next = v_next;
   return cost;
+}
+
+// Newton's step, damped in units of the Gauss-Newton matrix; false if that is not positive definite.
+bool ContactStep::explanationStep(ContactStepData& d, double damping) const {
+  d.damped_ = d.normal_;
+  for (int i = 0; i < ncontacts(); ++i)
+    d.damped_.block<3, 3>(3 * i, 3 * i) += d.graph_curvature_[static_cast<size_t>(i)];
+  d.damped_.diagonal() += damping * d.normal_.diagonal();
+  d.coordinate_factor_.compute(d.damped_);
+  if (d.coordinate_factor_.info() != Eigen::Success) return false;
+  d.coordinate_step_ = -d.coordinate_factor_.solve(d.slope_);
+  return true;
 }
 
 VectorXd ContactStep::contactVelocity(ContactStepData& d, const ConstVectorRef& q,

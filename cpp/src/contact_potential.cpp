@@ -38,12 +38,16 @@ struct Spectral {
   }
 };
 
-// Positive root and its slope: f g = c with f - kScale g = p.
-void split(double p, double c, double& f, double& slope) {
-  const double root = std::sqrt(p * p + 4.0 * kScale * c);
-  f = p > 0.0 ? 0.5 * (p + root) : 2.0 * kScale * c / (root - p);
-  slope = f / root;
-}
+// Positive root f of f g = c with f - kScale g = p, and its derivatives.
+struct Branch {
+  Branch(double p, double c) {
+    const double root = std::sqrt(p * p + 4.0 * kScale * c);
+    value = p > 0.0 ? 0.5 * (p + root) : 2.0 * kScale * c / (root - p);
+    slope = value / root;
+    curvature = 2.0 * kScale * c / (root * root * root);
+  }
+  double value, slope, curvature;
+};
 
 }  // namespace
 
@@ -54,25 +58,51 @@ void split(double p, double c, double& f, double& slope) {
 ContactPotential::OnGraph SmoothedEllipticCone::onGraph(const Eigen::Vector3d& p, double kappa) const {
   const double c = 2.0 / kappa;
   const Spectral spectral(p);
-  double fa, fb, ga, gb;
-  split(spectral.a, c, fa, ga);
-  split(spectral.b, c, fb, gb);
+  const Branch a(spectral.a, c), b(spectral.b, c);
   const Eigen::Vector3d scale(friction_[0], friction_[1], 1.0);
-  const Eigen::Matrix3d slope = spectral.derivative(fa, fb, ga, gb);
+  const Eigen::Matrix3d slope = spectral.derivative(a.value, b.value, a.slope, b.slope);
   OnGraph out;
-  out.impulse = scale.cwiseProduct(spectral.vector(fa, fb));
-  out.z = spectral.vector(c / fa, c / fb).cwiseQuotient(scale);
+  out.impulse = scale.cwiseProduct(spectral.vector(a.value, b.value));
+  out.z = spectral.vector(c / a.value, c / b.value).cwiseQuotient(scale);
   out.dimpulse_dp = scale.asDiagonal() * slope;
   out.dz_dp = scale.cwiseInverse().asDiagonal() * ((slope - Eigen::Matrix3d::Identity()) / kScale);
+  return out;
+}
+
+// Both parts of the pair have the second derivative of the impulse, z with the factor 1 / kScale. With
+// p = (r d, n), a = n + r, b = n - r, the impulse is (h d, g), h = (f(a) - f(b)) / 2, g = (f(a) + f(b)) / 2.
+Eigen::Matrix3d SmoothedEllipticCone::graphCurvature(const Eigen::Vector3d& p, double kappa,
+                                                     const Eigen::Vector3d& slope_z,
+                                                     const Eigen::Vector3d& slope_impulse) const {
+  const Eigen::Vector3d scale(friction_[0], friction_[1], 1.0);
+  const Eigen::Vector3d y = scale.cwiseProduct(slope_impulse) + slope_z.cwiseQuotient(scale) / kScale;
+  const Spectral spectral(p);
+  const Branch a(spectral.a, 2.0 / kappa), b(spectral.b, 2.0 / kappa);
+  const double r = 0.5 * (spectral.a - spectral.b);
+  const double odd = 0.5 * (a.curvature - b.curvature), even = 0.5 * (a.curvature + b.curvature);
+  const bool centre = r < kSmall;
+  const double turn =
+      centre ? 0.0 : (0.5 * (a.slope + b.slope) - 0.5 * (a.value - b.value) / r) / r;  // d(h / r) / dr
+  const double split = centre ? even : 0.5 * (a.slope - b.slope) / r;
+  const Eigen::Vector2d d = spectral.direction, across(-d[1], d[0]);
+  const double along_y = y.head<2>().dot(d), across_y = y.head<2>().dot(across);
+  Eigen::Matrix2d tangential = (along_y * odd + y[2] * even) * d * d.transpose();
+  tangential += (along_y * turn + y[2] * split) * across * across.transpose();
+  tangential += across_y * turn * (d * across.transpose() + across * d.transpose());
+  Eigen::Matrix3d out;
+  out.topLeftCorner<2, 2>() = tangential;
+  out.topRightCorner<2, 1>() = (along_y * even + y[2] * odd) * d + across_y * split * across;
+  out.bottomLeftCorner<1, 2>() = out.topRightCorner<2, 1>().transpose();
+  out(2, 2) = along_y * odd + y[2] * even;
   return out;
 }
 
 Eigen::Vector3d SmoothedEllipticCone::coordinate(const Eigen::Vector3d& impulse, double kappa) const {
   const double c = 2.0 / kappa;
   const Spectral spectral(impulse.cwiseQuotient(Eigen::Vector3d(friction_[0], friction_[1], 1.0)));
+  if (!(spectral.b > kSmall)) return Eigen::Vector3d::Zero();
   const auto at = [&](double f) { return f - kScale * c / f; };
-  const double a = std::max(spectral.a, kSmall), b = std::max(spectral.b, kSmall);
-  return spectral.vector(at(a), at(b));
+  return spectral.vector(at(spectral.a), at(spectral.b));
 }
 
 }  // namespace prime_ros

@@ -98,8 +98,9 @@ ContactStepData::ContactStepData(const ContactStep& step)
   const auto n = static_cast<Eigen::Index>(widest);
   control = VectorXd::Zero(step.nv() + 3 * step.ncontacts());
   force_free_ = weighted_force_ = momentum_;
-  z_bare_ = coordinate_ = coordinate_trial_ = slope_ = impulse;
-  compliance_ = normal_ = MatrixXd::Zero(3 * step.ncontacts(), 3 * step.ncontacts());
+  z_bare_ = coordinate_ = coordinate_trial_ = coordinate_step_ = slope_ = impulse;
+  graph_curvature_.assign(static_cast<size_t>(step.ncontacts()), Matrix3d::Zero());
+  compliance_ = normal_ = damped_ = MatrixXd::Zero(3 * step.ncontacts(), 3 * step.ncontacts());
   on_graph_.resize(static_cast<size_t>(step.ncontacts()));
   for (int s : step.support_of_contact_)
     jacobian_.emplace_back(3, step.contact_supports_[static_cast<size_t>(s)].dofs.size());

@@ -267,7 +267,9 @@ void GaussNewton::move(double alpha, Trajectory& trial) const {
 void GaussNewton::explain(Trajectory& t) {
   const int K = steps();
   VectorXd costs = VectorXd::Zero(K + 1);
-#pragma omp parallel for num_threads(threads_) schedule(dynamic, 16)
+  int worst = 0, failures = 0;
+#pragma omp parallel for num_threads(threads_) schedule(dynamic, 16) reduction(max : worst) \
+    reduction(+ : failures)
   for (int k = 0; k <= K; ++k) {
     const auto x = t.states.col(k);
     auto& cost = costs_[static_cast<size_t>(omp_get_thread_num())];
@@ -281,10 +283,14 @@ void GaussNewton::explain(Trajectory& t) {
     costs[k] += problem_.step->invert(workspace, x.head(nq_), x.segment(nq_, nv_),
                                       t.states.col(k + 1).segment(nq_, nv_), force, y.control_weight,
                                       x.tail(ntheta_));
+    worst = std::max(worst, workspace.iterations);
+    failures += workspace.converged ? 0 : 1;
     t.controls.col(k) = workspace.control;
     t.impulses.col(k) = workspace.impulse;
     t.v_next.col(k) = t.states.col(k + 1).segment(nq_, nv_);
   }
+  t.explain_worst = worst;
+  t.explain_failures = failures;
   t.velocity_gap.setZero();
   t.configuration_gap.setZero();
   summarise(t, costs);
@@ -317,6 +323,8 @@ IterationReport GaussNewton::evaluate() {
   report.largest_gap = current_.gap_max;
   report.newton_worst = current_.newton_worst;
   report.newton_failures = current_.newton_failures;
+  report.explain_worst = current_.explain_worst;
+  report.explain_failures = current_.explain_failures;
   return report;
 }
 
@@ -344,6 +352,8 @@ IterationReport GaussNewton::iterate() {
   report.largest_gap = judged.largest_gap;
   report.newton_worst = judged.newton_worst;
   report.newton_failures = judged.newton_failures;
+  report.explain_worst = judged.explain_worst;
+  report.explain_failures = judged.explain_failures;
   report.relative_change = std::abs(cost_before - report.cost) / std::max(1.0, report.cost);
   report.damping = damping_;
   return report;

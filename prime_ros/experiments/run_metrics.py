@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +45,21 @@ class Channel:
 
 
 def run_metrics(
-    estimate: Estimate, measurements: KnotMeasurements, log: SimulationLog, threshold: float
+    estimate: Estimate,
+    measurements: KnotMeasurements,
+    log: SimulationLog,
+    feet: Mapping[str, Sequence[str]],
+    threshold: float,
 ) -> dict[str, float]:
     """Judge an estimate.
 
     Args:
-        estimate: Of the base of the robot of the log.
+        estimate: Of one link of the robot of the log.
         measurements: What it was made from.
         log: The truth.
-        threshold: Normal force that counts as contact [N].
+        feet: Contacts of each foot; only what a foot carries altogether is judged, because how a flat one
+            shares it out among its corners is not determined.
+        threshold: Normal force on a foot that counts as contact [N].
 
     Returns:
         Figures by name; `accuracy.QUANTITIES` has their units. Errors are signed where they are scalars.
@@ -68,7 +74,7 @@ def run_metrics(
     return {
         **_certificate(estimate),
         **_inertia(estimate, log.truth["true"]),
-        **_forces(estimate, truth, threshold),
+        **_forces(estimate, truth, feet, threshold),
         **channels,
         **sensors,
     }
@@ -92,6 +98,7 @@ def _inertia(estimate: Estimate, true: Mapping[str, Any]) -> dict[str, float]:
     figures = {
         "mass_error": link.estimate.mass - true["mass"],
         "mass_std": link.std.mass,
+        "mass_error_over_std": (link.estimate.mass - true["mass"]) / link.std.mass,
         "inertia_error": float(error),
     }
     for axis, com, std, true_com in zip("xyz", link.estimate.com, link.std.com, true["com"], strict=True):
@@ -100,18 +107,25 @@ def _inertia(estimate: Estimate, true: Mapping[str, Any]) -> dict[str, float]:
     return figures
 
 
-def _forces(estimate: Estimate, truth: _Truth, threshold: float) -> dict[str, float]:
+def _forces(
+    estimate: Estimate, truth: _Truth, feet: Mapping[str, Sequence[str]], threshold: float
+) -> dict[str, float]:
     used = slice(EDGE_KNOTS, -EDGE_KNOTS)
-    error = (estimate.contact_force_W - truth.contact_force_W)[used]
+    member = np.array([[name in names for name in estimate.contact_names] for names in feet.values()], float)
+    estimated, true = (
+        np.einsum("fc,kcj->kfj", member, force[used])
+        for force in (estimate.contact_force_W, truth.contact_force_W)
+    )
+    error = estimated - true
     per_foot = np.sqrt((error**2).sum(axis=2).mean(axis=0))
-    in_contact = estimate.contact_probability[used] > 0.5
-    truly_in_contact = truth.contact_force_W[used][..., 2] > threshold
+    agrees = (estimated[..., 2] > threshold) == (true[..., 2] > threshold)
     claimed = estimate.std["contact_force_W"][used]
+    corners = (estimate.contact_force_W - truth.contact_force_W)[used]
     return {
-        **{f"force/{name}": float(rmse) for name, rmse in zip(estimate.contact_names, per_foot, strict=True)},
+        **{f"force/{name}": float(rmse) for name, rmse in zip(feet, per_foot, strict=True)},
         "force": float(per_foot.max()),
-        "force_error_over_std": float(np.sqrt((error**2).mean() / (claimed**2).mean())),
-        "contact_agreement": float(np.mean(in_contact == truly_in_contact)),
+        "force_error_over_std": float(np.sqrt((corners**2).mean() / (claimed**2).mean())),
+        "contact_agreement": float(agrees.mean()),
     }
 
 

@@ -38,7 +38,12 @@ class ContactPotential {
   };
   virtual OnGraph onGraph(const Eigen::Vector3d& p, double kappa) const = 0;
 
-  /// The coordinate of the pair with this impulse, which lies in the domain of impulses.
+  /// Hessian over p of slope_z . z(p) + slope_impulse . impulse(p), the slopes held.
+  virtual Eigen::Matrix3d graphCurvature(const Eigen::Vector3d& p, double kappa,
+                                         const Eigen::Vector3d& slope_z,
+                                         const Eigen::Vector3d& slope_impulse) const = 0;
+
+  /// The coordinate of the pair with this impulse; 0, between contact and none, if there is no such pair.
   virtual Eigen::Vector3d coordinate(const Eigen::Vector3d& impulse, double kappa) const = 0;
 };
 
@@ -71,6 +76,8 @@ class SmoothedEllipticCone final : public ContactPotential {
   }
 
   OnGraph onGraph(const Eigen::Vector3d& p, double kappa) const override;
+  Eigen::Matrix3d graphCurvature(const Eigen::Vector3d& p, double kappa, const Eigen::Vector3d& slope_z,
+                                 const Eigen::Vector3d& slope_impulse) const override;
   Eigen::Vector3d coordinate(const Eigen::Vector3d& impulse, double kappa) const override;
 
  private:

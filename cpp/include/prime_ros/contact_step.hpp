@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <memory>
 #include <pinocchio/multibody/data.hpp>
@@ -90,9 +91,11 @@ class ContactStepData {
   Eigen::Matrix3Xd angular_, effect_, angular_effect_;  ///< scratch of one contact support
   Eigen::Matrix<double, 6, Eigen::Dynamic> parent_velocity_;
   Eigen::Matrix<double, 6, 10> regressor_;
-  VectorXd force_free_, z_bare_, coordinate_, coordinate_trial_, slope_,
-      weighted_force_;  ///< of the inversion
-  MatrixXd compliance_, normal_;
+  VectorXd force_free_, z_bare_, weighted_force_;  ///< of the inversion
+  VectorXd coordinate_, coordinate_trial_, coordinate_step_, slope_;
+  MatrixXd compliance_, normal_, damped_;  ///< lower triangles
+  Eigen::LLT<MatrixXd> coordinate_factor_;
+  std::vector<Matrix3d> graph_curvature_;
   std::vector<ContactPotential::OnGraph> on_graph_;
 };
 
@@ -140,7 +143,9 @@ class ContactStep {
   ///   min 1/2 w'diag(weight_w) w + 1/2 s'diag(weight_s) s   with v_next = step(q, v, force + w, s, theta)
   ///
   /// The equation of motion is linear in w and the impulses, so only (z, impulse) of each contact on the
-  /// graph of its potential are unknown. On entry `data.impulse` holds the first guess (feasible impulses).
+  /// graph of its potential are unknown. `data.iterations` and `data.converged` tell how that was found; what
+  /// was not converged still leads to `v_next`, it is only not the least improbable. On entry `data.impulse`
+  /// holds the first guess; zero is none.
   /// @return  the minimum; infinity for input that is not finite.
   double invert(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
                 const ConstVectorRef& v_next, const ConstVectorRef& force, const ConstVectorRef& weight,
@@ -190,6 +195,7 @@ class ContactStep {
   void contactCompliance(ContactStepData& d, const ConstVectorRef& weight) const;
   double explain(ContactStepData& d, const VectorXd& coordinate, const ConstVectorRef& weight) const;
   void expandExplanation(ContactStepData& d, const ConstVectorRef& weight) const;
+  bool explanationStep(ContactStepData& d, double damping) const;
 
   pinocchio::Model model_;
   std::vector<ContactPoint> contacts_;

@@ -30,8 +30,10 @@ struct IterationReport {
   double relative_change = 0.0;  ///< |change of the cost| / cost
   double step_length = 0.0;      ///< zero when no step was accepted
   double damping = 0.0;
-  int newton_worst = 0;     ///< most Newton iterations of one contact step
-  int newton_failures = 0;  ///< contact steps that met the cap or were not finite, at the accepted point
+  int newton_worst = 0;      ///< most Newton iterations of one contact step
+  int newton_failures = 0;   ///< contact steps that met the cap or were not finite, at the accepted point
+  int explain_worst = 0;     ///< most iterations in finding the controls of one knot, at the accepted point
+  int explain_failures = 0;  ///< knots whose controls may not be the least improbable ones
   bool accepted = false;
 };
 
@@ -107,7 +109,7 @@ class GaussNewton {
     MatrixXd states, controls, v_next, impulses;
     MatrixXd velocity_gap, configuration_gap;  ///< nv x K
     double cost = 0.0, gap_l1 = 0.0, gap_max = 0.0;
-    int newton_worst = 0, newton_failures = 0;
+    int newton_worst = 0, newton_failures = 0, explain_worst = 0, explain_failures = 0;
     bool finite = false;
   };
 
