@@ -138,7 +138,7 @@ def faulty(items: list[Item], fault: str, begin: float, length: float) -> list[I
     return sorted([*rest, *FAULTS[fault](changed, np.random.default_rng(0))], key=lambda item: item[0])
 
 
-def play(items: list[Item], reliability: str, loops: int, clock: bool) -> None:
+def play(items: list[Item], reliability: str, loops: int, clock: bool, listeners: int) -> None:
     """Publish in real time, in the same order; again and again with the same stamps."""
     rclpy.init()
     node = rclpy.create_node("player")
@@ -147,8 +147,10 @@ def play(items: list[Item], reliability: str, loops: int, clock: bool) -> None:
     publishers = {name: node.create_publisher(kind, name, quality) for name, kind in kinds.items()}
     ticker = node.create_publisher(Clock, "/clock", 10)
     end = time.monotonic() + DISCOVERY
-    while not all(p.get_subscription_count() for p in publishers.values()) and time.monotonic() < end:
+    found = False
+    while not found and time.monotonic() < end:
         time.sleep(0.02)
+        found = all(p.get_subscription_count() >= listeners for p in publishers.values())
     time.sleep(0.3)  # those who listen to the estimate find each other, too
     for _ in range(loops):
         begin, first, ticked = time.monotonic(), items[0][0], 0
@@ -174,6 +176,7 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("--loops", type=int, default=1)
     parser.add_argument("--reliability", choices=("best_effort", "reliable"), default="best_effort")
+    parser.add_argument("--listeners", type=int, default=1, help="to wait for, per topic")
     parser.add_argument("--clock", action="store_true", help="publish /clock")
     parser.add_argument("--fault", choices=sorted(FAULTS))
     parser.add_argument("--at", type=float, default=2.0)
@@ -182,7 +185,7 @@ def main() -> None:
     items = queue(read_table(options.table))
     if options.fault:
         items = faulty(items, options.fault, options.at, options.length)
-    play(items, options.reliability, options.loops, options.clock)
+    play(items, options.reliability, options.loops, options.clock, options.listeners)
 
 
 if __name__ == "__main__":

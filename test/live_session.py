@@ -113,8 +113,9 @@ class Session:
             program.kill()
 
     def play(self, table: Path, *options: str) -> None:
-        """Play a table to the end."""
-        command = [sys.executable, str(PLAYER), str(table), *options]
+        """Play a table to the end, once all who listen to the joints have found the player."""
+        listeners = max(self.node.count_subscribers("/joint_states"), 1)
+        command = [sys.executable, str(PLAYER), str(table), "--listeners", str(listeners), *options]
         subprocess.run(command, env=self.environment, cwd="/", check=True, timeout=2 * TIMEOUT)
 
     def close(self) -> None:

@@ -113,6 +113,27 @@ def test_motors_of_a_lowstate_are_the_first_ones():
         conversion.motors(message, 29)
 
 
+def test_motors_of_a_g1_are_legs_waist_and_arms():
+    message = SimpleNamespace(motor_state=[SimpleNamespace(q=k, dq=-k, tau_est=2 * k) for k in range(35)])
+    names = load_robot("g1").vendor_joint_names
+    position, velocity, torque = conversion.motors(message, len(names))
+    motor = dict(zip(names, position.tolist(), strict=True))
+    firsts = {
+        "left_hip_pitch": 0,
+        "left_ankle_roll": 5,
+        "right_hip_pitch": 6,
+        "waist_yaw": 12,
+        "waist_roll": 13,
+        "waist_pitch": 14,
+        "left_shoulder_pitch": 15,
+        "right_shoulder_pitch": 22,
+        "right_wrist_yaw": 28,
+    }
+    assert {name: motor[f"{name}_joint"] for name in firsts} == firsts
+    assert set(names) == set(load_robot("g1").joint_names)
+    np.testing.assert_array_equal([velocity, torque], [-position, 2 * position])
+
+
 def test_every_setting_of_the_estimator_is_a_parameter_and_back():
     config = EstimatorConfig()
     for name, field in parameters._fields(EstimatorConfig):
