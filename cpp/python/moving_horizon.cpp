@@ -13,8 +13,8 @@ namespace python {
 namespace {
 
 std::shared_ptr<MovingHorizon> makeWindow(const std::shared_ptr<ContactStep>& step, int horizon,
-                                          const VectorXd& walk) {
-  return std::make_shared<MovingHorizon>(step, horizon, walk);
+                                          const VectorXd& walk, double tolerance) {
+  return std::make_shared<MovingHorizon>(step, horizon, walk, tolerance);
 }
 
 WindowReport iterate(MovingHorizon& window, int iterations) {
@@ -61,7 +61,7 @@ void exposeMovingHorizon() {
   bp::class_<M, std::shared_ptr<M>, boost::noncopyable>("MovingHorizon", "Moving-horizon estimation.",
                                                         bp::no_init)
       .def("__init__", bp::make_constructor(&makeWindow, bp::default_call_policies(),
-                                            (bp::arg("step"), bp::arg("horizon"), bp::arg("walk"))))
+                                            (bp::arg("step"), bp::arg("horizon"), bp::arg("walk"), bp::arg("tolerance") = 0.0)))
       .add_property("steps", &M::steps)
       .add_property("horizon", &M::horizon)
       .add_property("nx", &M::nx)
