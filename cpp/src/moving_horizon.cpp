@@ -18,11 +18,11 @@ void check(bool ok, const std::string& message) {
 
 }  // namespace
 
-MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk,
-                             double tolerance)
+MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk, double tolerance)
     : step_((check(step != nullptr, "no contact step"), std::move(step))), nq_(step_->nq()), nv_(step_->nv()),
       ntheta_(step_->ntheta()), ndx_(2 * nv_ + ntheta_), horizon_(horizon), walk_(std::move(walk)),
-      tolerance_(tolerance),       cost_(nv_), linearisation_(nv_, nu(), ntheta_), posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
+      tolerance_(tolerance), cost_(nv_), linearisation_(nv_, nu(), ntheta_),
+      posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
       window_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       recent_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       oldest_({nv_, ntheta_, nu()}, 1) {
@@ -161,6 +161,7 @@ void MovingHorizon::lineariseStep(int k, double tolerance, WindowReport& report)
   solveStep(k, report);
   step_->differentiate(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_));
   at.linearised = true;
+  ++report.linearised;
   at.dx.setZero();
   at.du.setZero();
 }
@@ -207,7 +208,7 @@ double MovingHorizon::setArrival(sweeps::Sweep& sweep, const Arrival& arrival, i
 bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& report) {
   part.sweep.set_steps(steps_ - part.first);
   part.backward = false;
-  report.newton_worst = report.newton_failures = 0;
+  report.linearised = report.newton_worst = report.newton_failures = 0;
   report.largest_gap = 0.0;
   report.cost = setArrival(part.sweep, arrival, part.first);
   for (int k = part.first; k <= steps_; ++k) {
@@ -247,10 +248,8 @@ WindowReport MovingHorizon::iterate(Part& part, const Arrival& arrival, int iter
   for (int i = 0; i < iterations; ++i) {
     if (&part == &window_)
       for (int k = 0; k <= steps_; ++k) linearised_at_[static_cast<size_t>(k)] = knot(k).x;
-    report.step_length = 0.0;
     report.ok = linearise(part, arrival, report) && solve(part);
     if (!report.ok) break;
-    report.step_length = 1.0;
   }
   return report;
 }
@@ -312,7 +311,7 @@ void MovingHorizon::marginalise() {
   arrival_.reference = knot(1).x;
   if (oldest_.forward()) {
     oldest_.arrival(1, false, arrival_.hessian.data(), arrival_.gradient.data());
-    widen(walk_);
+    widen();
   } else {  // nothing usable can be said of what came before: keep the old certainty, about the new knot
     arrival_.gradient.setZero();
   }
@@ -320,25 +319,19 @@ void MovingHorizon::marginalise() {
   --steps_;
 }
 
-void MovingHorizon::loosen(const VectorXd& variance) {
-  check(variance.size() == ntheta_ && variance.minCoeff() >= 0.0, "variance of the parameters");
-  widen(variance);
-  forgetSweeps();
-}
-
 // (H^-1 + E Q E')^-1 = H - H E (Q^-1 + E'H E)^-1 E'H for the parameters with Q > 0; the minimiser stays where
 // it is, so the gradient at the reference changes with the Hessian.
-void MovingHorizon::widen(const VectorXd& variance) {
+void MovingHorizon::widen() {
   std::vector<int> walking;
   for (int i = 0; i < ntheta_; ++i)
-    if (variance[i] > 0.0) walking.push_back(2 * nv_ + i);
+    if (walk_[i] > 0.0) walking.push_back(2 * nv_ + i);
   if (walking.empty()) return;
   const auto n = static_cast<Eigen::Index>(walking.size());
   MatrixXd columns(ndx_, n), inner(n, n);
   for (Eigen::Index i = 0; i < n; ++i) columns.col(i) = arrival_.hessian.col(walking[static_cast<size_t>(i)]);
   for (Eigen::Index i = 0; i < n; ++i) {
     inner.row(i) = columns.row(walking[static_cast<size_t>(i)]);
-    inner(i, i) += 1.0 / variance[walking[static_cast<size_t>(i)] - 2 * nv_];
+    inner(i, i) += 1.0 / walk_[walking[static_cast<size_t>(i)] - 2 * nv_];
   }
   const Eigen::LLT<MatrixXd> factor(inner);
   if (factor.info() != Eigen::Success) return;

@@ -21,7 +21,7 @@ from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-WARM_UP, WARM_UP_ITERATIONS = 3, 3  # windows after the start in which what leaves is still far from its end
+WARM_UP_ITERATIONS = 3  # while the first knots are in the window: the inertia is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
 PASSES = 4  # sensors of one knot that may lose their weight one after another
 
@@ -66,7 +66,8 @@ class WindowEstimator:
         theta_std = self._prior_std[2 * robot.model.nv :].copy()
         theta_std[-1] = 0.0  # the ground stays where it is
         walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
-        self._window = _core.MovingHorizon(self._step, config.horizon.steps, walk)
+        horizon = config.horizon
+        self._window = _core.MovingHorizon(self._step, horizon.steps, walk, horizon.force_tolerance)
         self._nominal = nominal_bodies(config.links, robot)
         self._squares: deque[Array] = deque(maxlen=CHI_SQUARE_KNOTS)
         self._sensor_of_row = np.full(2 * robot.model.nv, len(UNITS))  # the linear velocity is not measured
@@ -210,7 +211,7 @@ class WindowEstimator:
         self._knots.append(_Knot(int(m.stamp_ns[0]), np.nan_to_num(m.joint_torque[0]), knot, lost))
 
     def _iterate(self) -> bool:
-        warm = self._knots_since_start < WARM_UP * self.config.horizon.steps
+        warm = self._knots_since_start < self.config.horizon.steps
         iterations = self.settings.iterations
         self._report = self._window.iterate(max(iterations, WARM_UP_ITERATIONS) if warm else iterations)
         if self._report.ok and self.settings.refine_iterations:

@@ -14,7 +14,7 @@ namespace prime_ros {
 struct WindowReport {
   double cost = 0.0;         ///< of the window at the iterate before the last step, arrival cost included
   double largest_gap = 0.0;  ///< infinity norm of all defects there
-  double step_length = 0.0;  ///< of the last step; zero if none was taken
+  int linearised = 0;        ///< contact steps of the last iteration that were solved and differentiated
   int newton_worst = 0;      ///< most Newton iterations of one contact step
   int newton_failures = 0;   ///< contact steps that did not converge
   bool ok = false;           ///< false if the information was singular or not finite: the iterate stayed
@@ -79,8 +79,6 @@ class MovingHorizon {
   WindowEstimate estimate(int age);
   /// Unweighted residual (q part, v part) of the knot of an age.
   VectorXd residual(int age);
-  /// Adds variance to the parameters at the start of the window: after a change that they cannot follow.
-  void loosen(const VectorXd& variance);
 
  private:
   struct Knot {
@@ -120,7 +118,7 @@ class MovingHorizon {
   bool solve(Part& part);
   WindowReport iterate(Part& part, const Arrival& arrival, int iterations);
   void marginalise();
-  void widen(const VectorXd& variance);
+  void widen();
   void forgetSweeps();
   VectorXd tangent(const VectorXd& from, const VectorXd& to) const;
   void retract(VectorXd& x, const Eigen::Ref<const VectorXd>& dx) const;
