@@ -16,6 +16,7 @@ from prime_ros.estimation.covariance import contact_probability, link_estimates,
 from prime_ros.estimation.estimate import Certificate, Estimate, SensorReport
 from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
+from prime_ros.estimation.slack import slack_weight
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
 
@@ -101,7 +102,9 @@ class WindowEstimator:
 
     def append(self, m: KnotMeasurements) -> None:
         """Add the next knot (M = 1); its torque is that of the step that leads to it."""
-        knot, _, _ = self._knot(m)
+        knot, _, v = self._knot(m)
+        if self.config.slack.change:
+            knot.control_weight = self._widened(knot.control_weight, v)
         self._window.append(knot)
         self._remember(m, knot)
         self._judge(0)
@@ -204,6 +207,18 @@ class WindowEstimator:
         q = np.concatenate([m.base_position_W[0], m.base_quat_xyzw[0], m.joint_position[0]])
         v = np.concatenate([np.zeros(3), m.base_angular_velocity_B[0], m.joint_velocity[0]])
         return knot_measurements(m, q[None], v[None], self.robot, self.config)[0], q, v
+
+    def _widened(self, control_weight: Array, v: Array) -> Array:
+        """Control weights of the next step, with the slack of contacts whose velocity changes to v (nv,).
+
+        Nothing measures the linear velocity of the base: it counts as unchanged.
+        """
+        nq, nv = self.robot.model.nq, self.robot.model.nv
+        before = self._window.state(0)
+        after = before.copy()
+        after[nq + 3 : nq + nv] = v[3:]
+        slack = slack_weight(self._step, np.column_stack([before, after]), self.config)
+        return np.concatenate([control_weight[:nv], slack[:, 0]])
 
     def _remember(self, m: KnotMeasurements, knot: _core.KnotMeasurement) -> None:
         self._knots_since_start += 1
