@@ -456,8 +456,8 @@ class WindowReport:
     def largest_gap(self) -> float:
         """Infinity norm of all defects there [m, rad, m/s, rad/s]."""
     @property
-    def step_length(self) -> float:
-        """Zero if no step was taken."""
+    def linearised(self) -> int:
+        """Contact steps of the last iteration that were solved and differentiated."""
     @property
     def newton_worst(self) -> int:
         """Most Newton iterations of one contact step."""
@@ -496,8 +496,11 @@ class WindowEstimate:
 class MovingHorizon:
     """The last steps in full, what came before as a quadratic arrival cost (docs/concept.md)."""
 
-    def __init__(self, step: ContactStep, horizon: int, walk: Array) -> None:
-        """At most `horizon` steps; every step that leaves the window adds variance `walk` (ntheta,)."""
+    def __init__(self, step: ContactStep, horizon: int, walk: Array, tolerance: float = 0.0) -> None:
+        """At most `horizon` steps; every step that leaves the window adds variance `walk` (ntheta,).
+
+        A step is linearised anew where its linear model may be wrong by `tolerance` [N]; 0: always.
+        """
     @property
     def steps(self) -> int:
         """Steps in the window; -1 before `reset`."""
@@ -525,8 +528,6 @@ class MovingHorizon:
         """Knot of an age >= 1, and the step that leaves it."""
     def residual(self, age: int) -> Array:
         """Unweighted residuals (q part, v part) of the knot of an age, (2 nv,)."""
-    def loosen(self, variance: Array) -> None:
-        """Add variance (ntheta,) to the parameters at the start of the window."""
 
 class Sweep:
     """Structured Riccati and information sweeps over a chain of K steps; cpp/sweeps/sweep.hpp: the problem.

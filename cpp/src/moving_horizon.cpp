@@ -18,10 +18,11 @@ void check(bool ok, const std::string& message) {
 
 }  // namespace
 
-MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk)
+MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk, double tolerance)
     : step_((check(step != nullptr, "no contact step"), std::move(step))), nq_(step_->nq()), nv_(step_->nv()),
       ntheta_(step_->ntheta()), ndx_(2 * nv_ + ntheta_), horizon_(horizon), walk_(std::move(walk)),
-      cost_(nv_), linearisation_(nv_, nu(), ntheta_), posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
+      tolerance_(tolerance), cost_(nv_), linearisation_(nv_, nu(), ntheta_),
+      posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
       window_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       recent_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       oldest_({nv_, ntheta_, nu()}, 1) {
@@ -29,11 +30,13 @@ MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, Vec
   check(walk_.size() == ntheta_,
         "walk has size " + std::to_string(walk_.size()) + ", expected " + std::to_string(ntheta_));
   check(walk_.minCoeff() >= 0.0, "walk is negative");
+  check(tolerance_ >= 0.0, "tolerance is " + std::to_string(tolerance_) + ", expected at least 0");
   for (int k = 0; k <= horizon; ++k) {
     auto each = std::make_unique<Knot>();
     each->y = KnotMeasurement(nv_, nu());
     each->x = VectorXd::Zero(nx());
-    each->u = VectorXd::Zero(nu());
+    each->u = each->du = VectorXd::Zero(nu());
+    each->dx = VectorXd::Zero(ndx_);
     each->v_next = each->velocity_gap = each->configuration_gap = VectorXd::Zero(nv_);
     each->data = std::make_unique<ContactStepData>(*step_);
     knots_.push_back(std::move(each));
@@ -81,8 +84,9 @@ void MovingHorizon::append(const KnotMeasurement& y) {
   last.y.control_weight = y.control_weight;
   last.u.setZero();
   last.v_next = last.x.segment(nq_, nv_);
+  last.linearised = false;
   WindowReport ignored;
-  solveStep(steps_, ignored);
+  lineariseStep(steps_, tolerance_, ignored);
   Knot& next = knot(++steps_);
   next.y = y;
   next.x = last.x;
@@ -143,6 +147,25 @@ void MovingHorizon::solveStep(int k, WindowReport& report) {
   report.newton_failures += at.data->converged ? 0 : 1;
 }
 
+bool MovingHorizon::nearLinearisation(int k, double tolerance) const {
+  const Knot& at = knot(k);
+  return at.linearised && tolerance > 0.0 &&
+         step_->linearisationError(*at.data, at.dx.head(nv_), at.v_next, at.du.tail(3 * step_->ncontacts()),
+                                   at.dx.tail(ntheta_)) <= tolerance;
+}
+
+/// Solves and differentiates the step, unless what is known of it still serves.
+void MovingHorizon::lineariseStep(int k, double tolerance, WindowReport& report) {
+  Knot& at = knot(k);
+  if (nearLinearisation(k, tolerance)) return;
+  solveStep(k, report);
+  step_->differentiate(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_));
+  at.linearised = true;
+  ++report.linearised;
+  at.dx.setZero();
+  at.du.setZero();
+}
+
 void MovingHorizon::gaps(int k) {
   Knot& at = knot(k);
   const VectorXd& next = knot(k + 1).x;
@@ -163,8 +186,7 @@ double MovingHorizon::expandKnot(sweeps::Sweep& sweep, int local, int k) {
 }
 
 void MovingHorizon::storeStep(sweeps::Sweep& sweep, int local, int k) {
-  Knot& at = knot(k);
-  step_->differentiate(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_));
+  const Knot& at = knot(k);
   const VectorXd gradient = at.y.control_weight.cwiseProduct(at.u);
   linearisation_.store(sweep, local, *at.data, step_->settings().dt, knot(k + 1).x.segment<6>(nq_),
                        at.y.control_weight, gradient, at.velocity_gap, at.configuration_gap);
@@ -186,14 +208,14 @@ double MovingHorizon::setArrival(sweeps::Sweep& sweep, const Arrival& arrival, i
 bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& report) {
   part.sweep.set_steps(steps_ - part.first);
   part.backward = false;
-  report.newton_worst = report.newton_failures = 0;
+  report.linearised = report.newton_worst = report.newton_failures = 0;
   report.largest_gap = 0.0;
   report.cost = setArrival(part.sweep, arrival, part.first);
   for (int k = part.first; k <= steps_; ++k) {
     report.cost += expandKnot(part.sweep, k - part.first, k);
     if (k == steps_) break;
     Knot& at = knot(k);
-    solveStep(k, report);
+    lineariseStep(k, tolerance_, report);
     gaps(k);
     storeStep(part.sweep, k - part.first, k);
     report.cost += 0.5 * at.u.dot(at.y.control_weight.cwiseProduct(at.u));
@@ -208,9 +230,14 @@ bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& 
 bool MovingHorizon::solve(Part& part) {
   if (!part.sweep.solve_from_arrival()) return false;
   for (int k = part.first; k <= steps_; ++k) {
-    const int local = k - part.first;
-    retract(knot(k).x, Eigen::Map<const VectorXd>(part.sweep.dx(local), ndx_));
-    if (k < steps_) knot(k).u += Eigen::Map<const VectorXd>(part.sweep.du(local), nu());
+    const Eigen::Map<const VectorXd> dx(part.sweep.dx(k - part.first), ndx_);
+    retract(knot(k).x, dx);
+    if (k > part.first) knot(k - 1).v_next = knot(k).x.segment(nq_, nv_);
+    if (k == steps_) break;
+    const Eigen::Map<const VectorXd> du(part.sweep.du(k - part.first), nu());
+    knot(k).u += du;
+    knot(k).dx += dx;
+    knot(k).du += du;
   }
   return true;
 }
@@ -221,10 +248,8 @@ WindowReport MovingHorizon::iterate(Part& part, const Arrival& arrival, int iter
   for (int i = 0; i < iterations; ++i) {
     if (&part == &window_)
       for (int k = 0; k <= steps_; ++k) linearised_at_[static_cast<size_t>(k)] = knot(k).x;
-    report.step_length = 0.0;
     report.ok = linearise(part, arrival, report) && solve(part);
     if (!report.ok) break;
-    report.step_length = 1.0;
   }
   return report;
 }
@@ -254,12 +279,11 @@ WindowEstimate MovingHorizon::estimate(int age) {
   if (!part.backward) part.backward = static_cast<bool>(part.sweep.backward());
   out.covariance.resize(ndx_, ndx_);
   if (!part.backward || !part.sweep.covariance(k - part.first, out.covariance.data())) return out;
-  solveStep(k, report);
+  lineariseStep(k, 0.0, report);
   const Knot& at = knot(k);
   out.state = at.x;
   out.control = at.u;
   out.impulse = at.data->impulse;
-  step_->differentiate(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_));
   posterior_.compute(part.sweep, k - part.first, *step_, *at.data, out.covariance);
   out.control_std = posterior_.control_std;
   out.impulse_std = posterior_.impulse_std;
@@ -277,7 +301,7 @@ VectorXd MovingHorizon::residual(int age) {
 /// The oldest knot leaves the window: the cost to arrive at the next one, at the smoothed iterate.
 void MovingHorizon::marginalise() {
   WindowReport ignored;
-  solveStep(0, ignored);
+  lineariseStep(0, tolerance_, ignored);
   gaps(0);
   setArrival(oldest_, arrival_, 0);
   expandKnot(oldest_, 0, 0);
@@ -287,7 +311,7 @@ void MovingHorizon::marginalise() {
   arrival_.reference = knot(1).x;
   if (oldest_.forward()) {
     oldest_.arrival(1, false, arrival_.hessian.data(), arrival_.gradient.data());
-    widen(walk_);
+    widen();
   } else {  // nothing usable can be said of what came before: keep the old certainty, about the new knot
     arrival_.gradient.setZero();
   }
@@ -295,25 +319,19 @@ void MovingHorizon::marginalise() {
   --steps_;
 }
 
-void MovingHorizon::loosen(const VectorXd& variance) {
-  check(variance.size() == ntheta_ && variance.minCoeff() >= 0.0, "variance of the parameters");
-  widen(variance);
-  forgetSweeps();
-}
-
 // (H^-1 + E Q E')^-1 = H - H E (Q^-1 + E'H E)^-1 E'H for the parameters with Q > 0; the minimiser stays where
 // it is, so the gradient at the reference changes with the Hessian.
-void MovingHorizon::widen(const VectorXd& variance) {
+void MovingHorizon::widen() {
   std::vector<int> walking;
   for (int i = 0; i < ntheta_; ++i)
-    if (variance[i] > 0.0) walking.push_back(2 * nv_ + i);
+    if (walk_[i] > 0.0) walking.push_back(2 * nv_ + i);
   if (walking.empty()) return;
   const auto n = static_cast<Eigen::Index>(walking.size());
   MatrixXd columns(ndx_, n), inner(n, n);
   for (Eigen::Index i = 0; i < n; ++i) columns.col(i) = arrival_.hessian.col(walking[static_cast<size_t>(i)]);
   for (Eigen::Index i = 0; i < n; ++i) {
     inner.row(i) = columns.row(walking[static_cast<size_t>(i)]);
-    inner(i, i) += 1.0 / variance[walking[static_cast<size_t>(i)] - 2 * nv_];
+    inner(i, i) += 1.0 / walk_[walking[static_cast<size_t>(i)] - 2 * nv_];
   }
   const Eigen::LLT<MatrixXd> factor(inner);
   if (factor.info() != Eigen::Success) return;

@@ -182,8 +182,11 @@ class HorizonConfig(Section):
     refine_steps: StrictInt = Field(6, ge=1)
     """Newest steps that are iterated again: where feet land, one iteration is not enough [-]."""
 
-    refine_iterations: StrictInt = Field(1, ge=0)
+    refine_iterations: StrictInt = Field(2, ge=0)
     """Iterations over them; 0: none [-]."""
+
+    force_tolerance: Newtons = Field(0.3, ge=0)
+    """An iteration linearises a step anew if its linear model may be wrong by this force; 0: always [N]."""
 
     inertia_walk: Number = Field(0.01, ge=0)
     """How far the inertia may wander in a second, as a share of its prior standard deviation [-]."""

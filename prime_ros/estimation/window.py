@@ -17,12 +17,13 @@ from prime_ros.estimation.covariance import LazyLinks, contact_probability, nomi
 from prime_ros.estimation.estimate import Certificate, Estimate, SensorReport
 from prime_ros.estimation.live_gate import UNITS, LiveGate
 from prime_ros.estimation.problem import BASE_NV, contact_step, knot_measurements, prior_std, start_height
+from prime_ros.estimation.slack import slack_weight
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-WARM_UP, WARM_UP_ITERATIONS = 3, 3  # windows after the start in which what leaves is still far from its end
+WARM_UP_ITERATIONS = 3  # while the first knots are in the window: the inertia is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
 PASSES = 4  # sensors of one knot that may lose their weight one after another
 
@@ -67,7 +68,8 @@ class WindowEstimator:
         theta_std = self._prior_std[2 * robot.model.nv :].copy()
         theta_std[-1] = 0.0  # the ground stays where it is
         walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
-        self._window = _core.MovingHorizon(self._step, config.horizon.steps, walk)
+        horizon = config.horizon
+        self._window = _core.MovingHorizon(self._step, horizon.steps, walk, horizon.force_tolerance)
         self._nominal = nominal_bodies(config.links, robot)
         self._squares = np.zeros((CHI_SQUARE_KNOTS, 3, len(UNITS)))  # see `_sums`; the oldest is replaced
         self._summed = 0
@@ -102,7 +104,9 @@ class WindowEstimator:
 
     def append(self, m: KnotMeasurements) -> None:
         """Add the next knot (M = 1); its torque is that of the step that leads to it."""
-        knot, _, _ = self._knot(m)
+        knot, _, v = self._knot(m)
+        if self.config.slack.change:
+            knot.control_weight = self._widened(knot.control_weight, v)
         self._window.append(knot)
         self._remember(m, knot)
         self._judge(0)
@@ -205,13 +209,25 @@ class WindowEstimator:
         v = np.concatenate([np.zeros(3), m.base_angular_velocity_B[0], m.joint_velocity[0]])
         return knot_measurements(m, q[None], v[None], self.robot, self.config)[0], q, v
 
+    def _widened(self, control_weight: Array, v: Array) -> Array:
+        """Control weights of the next step, with the slack of contacts whose velocity changes to v (nv,).
+
+        Nothing measures the linear velocity of the base: it counts as unchanged.
+        """
+        nq, nv = self.robot.model.nq, self.robot.model.nv
+        before = self._window.state(0)
+        after = before.copy()
+        after[nq + 3 : nq + nv] = v[3:]
+        slack = slack_weight(self._step, np.column_stack([before, after]), self.config)
+        return np.concatenate([control_weight[:nv], slack[:, 0]])
+
     def _remember(self, m: KnotMeasurements, knot: _core.KnotMeasurement) -> None:
         self._knots_since_start += 1
         lost = np.zeros(2 * self.robot.model.nv, dtype=bool)
         self._knots.append(_Knot(int(m.stamp_ns[0]), np.nan_to_num(m.joint_torque[0]), knot, lost))
 
     def _iterate(self) -> bool:
-        warm = self._knots_since_start < WARM_UP * self.config.horizon.steps
+        warm = self._knots_since_start < self.config.horizon.steps
         iterations = self.settings.iterations
         self._report = self._window.iterate(max(iterations, WARM_UP_ITERATIONS) if warm else iterations)
         if self._report.ok and self.settings.refine_iterations:

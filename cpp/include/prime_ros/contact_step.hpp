@@ -163,6 +163,15 @@ class ContactStep {
   void impulseDerivatives(const ContactStepData& data, Eigen::Ref<MatrixXd> dx,
                           Eigen::Ref<MatrixXd> du) const;
 
+  /// By how much a contact force may be wrong, or a joint torque or weight by the effect of such a force, if
+  /// the derivatives are used at some distance from the step just differentiated [N]; infinite where they say
+  /// nothing any more.
+  /// @param dq, dslack, dtheta  changes since then, dq in the tangent.
+  /// @param v_next  what the derivatives make of `data.v_next` there.
+  double linearisationError(const ContactStepData& data, const ConstVectorRef& dq,
+                            const ConstVectorRef& v_next, const ConstVectorRef& dslack,
+                            const ConstVectorRef& dtheta) const;
+
  private:
   /// Degrees of freedom that move one link, and the contact points on it.
   struct Support {
@@ -189,6 +198,10 @@ class ContactStep {
   void reactionForces(ContactStepData& d) const;
   void addContactConfigurationTerms(ContactStepData& d, const Support& support) const;
   void parameterDerivatives(ContactStepData& d) const;
+  /// Square of the change of the argument of a contact potential in the norm of its Hessian.
+  double localSquare(const ContactStepData& d, const Support& support, int i, const ConstVectorRef& dq,
+                     const ConstVectorRef& v_next, const ConstVectorRef& dslack,
+                     const ConstVectorRef& dtheta) const;
   static bool fail(ContactStepData& d);
   void computeInverseTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
                            const ConstVectorRef& v_next, const ConstVectorRef& force) const;
