@@ -5,7 +5,7 @@
                                   [--json FILE] [--check BASELINE]
 
 Every run starts from the robot's nominal inertia and the shipped configuration. Limits on errors hold for the
-worst seed. The first and last knots (`EDGE_KNOTS` of `prime_ros.experiments.run_metrics`) are left out:
+worst seed. The first and last knots (`EDGE_KNOTS` of `prime_ros.experiments.force_errors`) are left out:
 they have data on one side only.
 """
 
@@ -23,7 +23,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from prime_ros.config import EstimatorConfig, load_estimator_config
 from prime_ros.estimation.full_information import solve
-from prime_ros.experiments.run_metrics import EDGE_KNOTS, run_metrics
+from prime_ros.experiments.force_errors import EDGE_KNOTS
+from prime_ros.experiments.run_metrics import run_metrics
 from prime_ros.experiments.simulation_logs import load_log, noisy_recording
 from prime_ros.measurements import align
 from prime_ros.robot import Robot, load_robot
@@ -109,7 +110,7 @@ def seeded_runs(
     for seed in seeds:
         measurements = align(noisy_recording(log, seed, mocap_rate=MOCAP_RATE), robot, config)
         estimate = solve(measurements, robot, config)
-        yield run_metrics(estimate, measurements, log, robot.feet, config.contact_threshold)
+        yield run_metrics(estimate, measurements, log, robot, config.contact_threshold)
 
 
 def details(summaries: Sequence[LogSummary], runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -30,8 +30,8 @@ from prime_ros.experiments.simulation_logs import SimulationLog, load_log, noisy
 from prime_ros.measurements import Recording
 from prime_ros.robot import Robot, load_robot
 
-G1_LOGS = ("g1_walk", "g1_dance", "g1_walk_battery_2.9kg")
-ALL_LOGS = tuple(dict.fromkeys((*LOGS, *G1_LOGS)))
+G1_LOGS = LOGS["g1"]
+ALL_LOGS = (*LOGS["go2"], *G1_LOGS)
 G1_SETTINGS = ("horizon.steps=15",)  # those of the target: 15 steps of 10 ms
 STARTED = 100  # knots after which forces are judged
 END = 20  # knots that are left out at the end, where the truth lacks its window

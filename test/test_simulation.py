@@ -264,7 +264,7 @@ def test_what_is_simulated_can_be_estimated() -> None:
     config = load_estimator_config("pfie")
     measurements = align(recording, go2(), config)
     estimate = solve(measurements, go2(), config)
-    figures = run_metrics(estimate, measurements, as_log(truth), config.contact_threshold)
+    figures = run_metrics(estimate, measurements, as_log(truth), go2(), config.contact_threshold)
     assert figures["converged"] == 1.0
     assert abs(figures["mass_error"]) < 0.15
     assert figures["force"] < 3.0

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from prime_ros.estimation.estimate import Estimate
 from prime_ros.estimation.fixed_contact.feet import feet_of
-from prime_ros.experiments.run_metrics import EDGE_KNOTS
 from prime_ros.experiments.simulation_logs import Floats, SimulationLog, truth_at
 from prime_ros.robot import Robot
+
+EDGE_KNOTS = 20
+"""Knots left out at both ends of a recording, where only one side has data."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def force_errors(estimate: Estimate, log: SimulationLog, robot: Robot, threshold
         estimate: Of the robot of the log.
         log: The truth, seen through the windows that the estimate states.
         robot: Its feet.
-        threshold: Normal force of a contact that counts as standing [N].
+        threshold: Normal force of a foot that counts as standing [N].
     """
     truth = truth_at(log, estimate.stamp_ns, estimate.dt)["contact_force_W"]
     columns = [log.contact_names.index(name) for name in estimate.contact_names]
@@ -73,12 +75,11 @@ def force_errors(estimate: Estimate, log: SimulationLog, robot: Robot, threshold
     def summed(forces: Floats) -> Floats:
         return np.stack([forces[:, places].sum(axis=1) for places in members], axis=1)
 
-    believed = [(estimate.contact_probability[:, places] > 0.5).any(axis=1) for places in members]
-    true_sum = summed(true_W)
+    estimated, true = summed(estimate.contact_force_W), summed(true_W)
     return ForceErrors(
         tuple(foot.name for foot in feet),
-        summed(estimate.contact_force_W),
-        true_sum,
-        np.stack(believed, axis=1),
-        true_sum[..., 2] > threshold,
+        estimated,
+        true,
+        estimated[..., 2] > threshold,
+        true[..., 2] > threshold,
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from prime_ros.estimation.estimate import Estimate
+from prime_ros.experiments.force_errors import EDGE_KNOTS, ForceErrors, force_errors
 from prime_ros.experiments.simulation_logs import Floats, SimulationLog, pose_at, truth_at
 from prime_ros.measurements import KnotMeasurements
 from prime_ros.measurements.samples import NANOSECONDS
+from prime_ros.robot import Robot
 
-EDGE_KNOTS = 20
-"""Knots left out at both ends of a recording, where only one side has data."""
 DIFFERENCED_KNOTS = 5
 """Knots over which mocap is differenced for the raw linear velocity."""
 
@@ -48,7 +48,7 @@ def run_metrics(
     estimate: Estimate,
     measurements: KnotMeasurements,
     log: SimulationLog,
-    feet: Mapping[str, Sequence[str]],
+    robot: Robot,
     threshold: float,
 ) -> dict[str, float]:
     """Judge an estimate.
@@ -57,8 +57,8 @@ def run_metrics(
         estimate: Of one link of the robot of the log.
         measurements: What it was made from.
         log: The truth.
-        feet: Contacts of each foot; only what a foot carries altogether is judged, because how a flat one
-            shares it out among its corners is not determined.
+        robot: Its feet; only what a foot carries altogether is judged, because how a flat one shares it out
+            among its corners is not determined.
         threshold: Normal force on a foot that counts as contact [N].
 
     Returns:
@@ -74,7 +74,7 @@ def run_metrics(
     return {
         **_certificate(estimate),
         **_inertia(estimate, log.truth["true"]),
-        **_forces(estimate, truth, feet, threshold),
+        **_forces(estimate, truth, force_errors(estimate, log, robot, threshold)),
         **channels,
         **sensors,
     }
@@ -107,25 +107,15 @@ def _inertia(estimate: Estimate, true: Mapping[str, Any]) -> dict[str, float]:
     return figures
 
 
-def _forces(
-    estimate: Estimate, truth: _Truth, feet: Mapping[str, Sequence[str]], threshold: float
-) -> dict[str, float]:
+def _forces(estimate: Estimate, truth: _Truth, feet: ForceErrors) -> dict[str, float]:
     used = slice(EDGE_KNOTS, -EDGE_KNOTS)
-    member = np.array([[name in names for name in estimate.contact_names] for names in feet.values()], float)
-    estimated, true = (
-        np.einsum("fc,kcj->kfj", member, force[used])
-        for force in (estimate.contact_force_W, truth.contact_force_W)
-    )
-    error = estimated - true
-    per_foot = np.sqrt((error**2).sum(axis=2).mean(axis=0))
-    agrees = (estimated[..., 2] > threshold) == (true[..., 2] > threshold)
+    by_contact = (estimate.contact_force_W - truth.contact_force_W)[used]
     claimed = estimate.std["contact_force_W"][used]
-    corners = (estimate.contact_force_W - truth.contact_force_W)[used]
     return {
-        **{f"force/{name}": float(rmse) for name, rmse in zip(feet, per_foot, strict=True)},
-        "force": float(per_foot.max()),
-        "force_error_over_std": float(np.sqrt((corners**2).mean() / (claimed**2).mean())),
-        "contact_agreement": float(agrees.mean()),
+        **{f"force/{name}": float(rmse) for name, rmse in zip(feet.feet, feet.rmse, strict=True)},
+        "force": feet.worst,
+        "force_error_over_std": float(np.sqrt((by_contact**2).mean() / (claimed**2).mean())),
+        "contact_agreement": feet.agreement,
     }
 
 
