@@ -369,6 +369,9 @@ class Posterior:
     def impulse_std(self) -> Array:
         """(3 C, K) [N s]"""
     @property
+    def impulse_covariance(self) -> Array:
+        """Of all impulses of each step, (9 C^2, K), the columns of one matrix after another [N^2 s^2]."""
+    @property
     def theta_covariance(self) -> Array:
         """(ntheta, ntheta)"""
     @property

@@ -90,6 +90,7 @@ void exposeReports() {
       .add_property("velocity_std", copied(&P::velocity_std))
       .add_property("control_std", copied(&P::control_std))
       .add_property("impulse_std", copied(&P::impulse_std))
+      .add_property("impulse_covariance", copied(&P::impulse_covariance))
       .add_property("theta_covariance", copied(&P::theta_covariance))
       .add_property("theta_step", copied(&P::theta_step))
       .add_property("configuration_leverage", copied(&P::configuration_leverage))

@@ -42,8 +42,7 @@ void exposeRigidContact() {
       .def_readwrite("settle_rate", &RigidSettings::settle_rate)
       .def_readwrite("cone_weight", &RigidSettings::cone_weight);
   bp::class_<RigidContact, std::shared_ptr<RigidContact>, boost::noncopyable>(
-      "RigidContact", "Dynamics with rigid contacts of given feet.",
-      bp::no_init)
+      "RigidContact", "Dynamics with rigid contacts of given feet.", bp::no_init)
       .def("__init__",
            bp::make_constructor(&makeContact, bp::default_call_policies(),
                                 (bp::arg("model"), bp::arg("feet"), bp::arg("bodies"), bp::arg("settings"))))

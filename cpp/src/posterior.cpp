@@ -18,6 +18,7 @@ Posterior unknown(int nv, int ntheta, int nu, int nimpulse, int K) {
   p.configuration_std = p.velocity_std = MatrixXd::Constant(nv, K + 1, nan);
   p.control_std = MatrixXd::Constant(nu, K, nan);
   p.impulse_std = MatrixXd::Constant(nimpulse, K, nan);
+  p.impulse_covariance = MatrixXd::Constant(nimpulse * nimpulse, K, nan);
   p.theta_covariance = MatrixXd::Constant(ntheta, ntheta, nan);
   p.theta_step = VectorXd::Constant(ntheta, nan);
   p.configuration_leverage = p.velocity_leverage = VectorXd::Constant(nv, nan);
@@ -96,6 +97,7 @@ void GaussNewton::posteriorOfKnot(const sweeps::Sweep& sweep, int first, int k, 
   step.compute(sweep, local, *problem_.step, workspace, covariance);
   out.control_std.col(k) = step.control_std;
   out.impulse_std.col(k) = step.impulse_std;
+  out.impulse_covariance.col(k) = step.impulse_covariance.reshaped();
   hat.col(k).tail(nu()) = y.control_weight.cwiseProduct(step.control_std.cwiseAbs2());
 }
 

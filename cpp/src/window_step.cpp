@@ -32,8 +32,9 @@ void StepPosterior::compute(const sweeps::Sweep& sweep, int k, const ContactStep
   step.impulseDerivatives(data, impulse_x, impulse_u);
   impulse_x += impulse_u * gain;
   control_std = standardDeviations(gain * covariance * gain.transpose() + given);
-  impulse_std = standardDeviations(impulse_x * covariance * impulse_x.transpose() +
-                                   impulse_u * given * impulse_u.transpose());
+  impulse_covariance =
+      impulse_x * covariance * impulse_x.transpose() + impulse_u * given * impulse_u.transpose();
+  impulse_std = standardDeviations(impulse_covariance);
 }
 
 VectorXd standardDeviations(const MatrixXd& covariance) {

@@ -20,6 +20,7 @@ from prime_ros.estimation.estimate import (
     LinkEstimate,
     Parameters,
 )
+from prime_ros.estimation.foot_loads import foot_loads
 from prime_ros.estimation.gate import Gate
 from prime_ros.estimation.inertia import (
     PARAMETER_COUNT,
@@ -106,6 +107,7 @@ def to_estimate(
         history=solution.history,
         directions=link_directions(parameters),
         parameters=parameters if parameters.links else None,
+        feet=foot_loads(q, force, force_covariance(solution, config.dt), robot, config.contact_threshold),
     )
 
 
@@ -115,6 +117,12 @@ def contact_forces(solution: Solution, dt: float) -> tuple[Array, Array]:
     force = solution.solver.impulses.T.reshape(steps, -1, 3) / dt
     std = solution.posterior.impulse_std.T.reshape(steps, -1, 3) / dt
     return force, std
+
+
+def force_covariance(solution: Solution, dt: float) -> Array:
+    """Of the mean forces of all contacts at each knot, shape (K, 3 C, 3 C) [N^2]."""
+    size = len(solution.posterior.impulse_std)
+    return solution.posterior.impulse_covariance.T.reshape(-1, size, size) / dt**2
 
 
 def contact_probability(force_W: Array, std: Array, threshold: float) -> tuple[Array, Array]:

@@ -146,6 +146,24 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class FootLoads:
+    """What F flat feet carry altogether over K knots: means over the same triangle as the contact forces."""
+
+    names: tuple[str, ...]
+    wrench_W: Array
+    """Force [N], then moment about the middle of the sole [Nm], on the robot, world axes, shape (K, F, 6)."""
+    std_wrench_W: Array
+    """Shape (K, F, 6)."""
+    pressure_centre_F: Array
+    """From the middle of the sole along its length (to the toe) and width, shape (K, F, 2) [m]; NaN while it
+    carries less than the contact threshold."""
+    std_pressure_centre_F: Array
+    """Shape (K, F, 2) [m]."""
+    roll: Array
+    """Where along the sole the pressure is: 0 the heel, 1 the toe, shape (K, F) [-]; NaN as above."""
+
+
+@dataclass(frozen=True)
 class Estimate:
     """Maximum a posteriori trajectory and inertia over K knots, n joints and C contacts.
 
@@ -194,3 +212,5 @@ class Estimate:
     """Of the inertia of every link, least known first."""
     parameters: Parameters | None = None
     """Of all identified links; None if there are none."""
+    feet: FootLoads | None = None
+    """Of feet with several contact points, whose own forces are hardly determined; None if there are none."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import ceil
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.estimate import Certificate, Estimate, Residuals, SensorReport
+from prime_ros.estimation.estimate import Certificate, Estimate, FootLoads, Residuals, SensorReport
 from prime_ros.estimation.problem import Problem
 from prime_ros.measurements.knots import KnotMeasurements
 from prime_ros.robot import Robot
@@ -114,7 +114,19 @@ def joined(found: Sequence[Estimate], plan: Sequence[Piece]) -> Estimate:
             if all(name in each.residuals for each in found)
         },
         history=tuple(at for each in found for at in each.history),
+        feet=_feet([each.feet for each in found], along),
     )
+
+
+def _feet(
+    found: Sequence[FootLoads | None], along: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+) -> FootLoads | None:
+    loads = [each for each in found if each is not None]
+    if not loads:
+        return None
+    names = [field.name for field in fields(FootLoads) if field.name != "names"]
+    arrays: dict[str, Any] = {name: along([getattr(each, name) for each in loads]) for name in names}
+    return replace(loads[0], **arrays)
 
 
 def _certificate(found: Sequence[Estimate], counts: Sequence[int]) -> Certificate:

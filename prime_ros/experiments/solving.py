@@ -13,8 +13,7 @@ from prime_ros.config import load_estimator_config
 from prime_ros.estimation.estimate import BodyInertia, Estimate
 from prime_ros.estimation.estimators import solve
 from prime_ros.experiments.data import LogFolder
-from prime_ros.experiments.force_errors import ForceErrors, force_errors
-from prime_ros.experiments.force_errors import EDGE_KNOTS
+from prime_ros.experiments.force_errors import EDGE_KNOTS, ForceErrors, force_errors
 from prime_ros.experiments.simulation_logs import noisy_recording, truth_at
 from prime_ros.measurements import KnotMeasurements, align
 from prime_ros.robot import Robot, load_robot

@@ -28,6 +28,14 @@ MEASURED = (
     "contact_force_W",
     "contact_probability",
 )
+FEET = {
+    "foot_wrench_W": "wrench_W",
+    "foot_wrench_W_std": "std_wrench_W",
+    "foot_pressure_centre_F": "pressure_centre_F",
+    "foot_pressure_centre_F_std": "std_pressure_centre_F",
+    "foot_roll": "roll",
+}
+"""Keys that only robots with flat feet have, by field of `FootLoads`."""
 LABELS = ("stamp_ns", "joint_names", "contact_names")
 KEYS = LABELS + MEASURED + tuple(f"{name}_std" for name in MEASURED)
 
@@ -49,7 +57,11 @@ def estimate_arrays(estimate: Estimate) -> dict[str, NDArray[Any]]:
         - `contact_force_W` (K, C, 3), on the robot, world axes [N];
         - `contact_probability` (K, C) [-];
         - for each of these but the labels `<key>_std`, of the same shape and unit; only
-          `base_quat_xyzw_std` is (K, 3), that of the rotation vector in base axes [rad].
+          `base_quat_xyzw_std` is (K, 3), that of the rotation vector in base axes [rad];
+        - of F flat feet, if there are any: `foot_names` (F,); `foot_wrench_W` (K, F, 6), force and moment
+          about the middle of the sole, world axes [N, Nm]; `foot_pressure_centre_F` (K, F, 2), along and
+          across the sole [m]; both with `_std`; `foot_roll` (K, F), 0 heel to 1 toe [-]. The last three are
+          NaN while a foot carries less than the contact threshold.
 
     Raises:
         OutputError: If the estimate lacks a standard deviation.
@@ -65,6 +77,9 @@ def estimate_arrays(estimate: Estimate) -> dict[str, NDArray[Any]]:
     for name in MEASURED:
         arrays[name] = np.asarray(getattr(estimate, name), dtype=np.float64)
         arrays[f"{name}_std"] = np.asarray(estimate.std[name], dtype=np.float64)
+    if estimate.feet is not None:
+        arrays["foot_names"] = np.array(estimate.feet.names, dtype=np.str_)
+        arrays |= {key: np.asarray(getattr(estimate.feet, field), float) for key, field in FEET.items()}
     return arrays
 
 
@@ -97,7 +112,7 @@ def load_estimate(path: str | Path) -> dict[str, NDArray[Any]]:
             missing = [key for key in KEYS if key not in archive.files]
             if missing:
                 raise OutputError(f"{path}: lacks {', '.join(missing)}; expected {', '.join(KEYS)}")
-            return {key: archive[key] for key in KEYS}
+            return {key: archive[key] for key in archive.files if key in (*KEYS, "foot_names", *FEET)}
     except FileNotFoundError as error:
         raise OutputError(f"{path}: no such file; write it with `prime solve INPUT --out DIR`") from error
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:

@@ -8,7 +8,7 @@ A column is named after its key in estimate.npz and, dotted, its entry: ``contac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from prime_ros.estimation.estimate import Estimate
-from prime_ros.outputs.estimate_file import MEASURED, estimate_arrays
+from prime_ros.outputs.estimate_file import FEET, MEASURED, estimate_arrays
 from prime_ros.robot import Robot
 
 SCHEMA_VERSION = 1
@@ -79,6 +79,22 @@ def table_columns(estimate: Estimate) -> Iterator[Column]:
         entries = list(product(*_axes(key, estimate)))
         for entry, values in zip(entries, arrays[key].reshape(len(stamp_ns), -1).T, strict=True):
             yield ".".join((key, *entry)), _unit(key, entry), values
+
+    yield from _foot_columns(arrays)
+
+
+def _foot_columns(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Column]:
+    """Of flat feet, if there are any."""
+    for key in (key for key in FEET if key in arrays):
+        axes: tuple[tuple[str, ...], ...] = (tuple(map(str, arrays["foot_names"])),)
+        if key.startswith("foot_wrench"):
+            axes += (("force", "moment"), _XYZ)
+        elif key.startswith("foot_pressure"):
+            axes += (("x", "y"),)
+        entries = list(product(*axes))
+        for entry, values in zip(entries, arrays[key].reshape(len(arrays[key]), -1).T, strict=True):
+            unit = {"force": "N", "moment": "N m"}.get(entry[1]) if len(axes) == 3 else None
+            yield ".".join((key, *entry)), unit or ("m" if len(axes) == 2 else "1"), values
 
 
 def _axes(key: str, estimate: Estimate) -> tuple[tuple[str, ...], ...]:

@@ -39,13 +39,14 @@ struct IterationReport {
 
 /// Standard deviations and leverages at the solution, from the Gauss-Newton Hessian (Laplace approximation).
 struct Posterior {
-  MatrixXd position_std;       ///< base position in world axes, 3 x (K + 1) [m]
-  MatrixXd configuration_std;  ///< tangent of q, nv x (K + 1)
-  MatrixXd velocity_std;       ///< nv x (K + 1)
-  MatrixXd control_std;        ///< (disturbance, slack), nu x K
-  MatrixXd impulse_std;        ///< 3 nc x K [N s]
-  MatrixXd theta_covariance;   ///< ntheta x ntheta
-  VectorXd theta_step;         ///< what another Gauss-Newton step would add to theta, size ntheta
+  MatrixXd position_std;        ///< base position in world axes, 3 x (K + 1) [m]
+  MatrixXd configuration_std;   ///< tangent of q, nv x (K + 1)
+  MatrixXd velocity_std;        ///< nv x (K + 1)
+  MatrixXd control_std;         ///< (disturbance, slack), nu x K
+  MatrixXd impulse_std;         ///< 3 nc x K [N s]
+  MatrixXd impulse_covariance;  ///< of all impulses of a step, one column per step, 9 nc^2 x K [N^2 s^2]
+  MatrixXd theta_covariance;    ///< ntheta x ntheta
+  VectorXd theta_step;          ///< what another Gauss-Newton step would add to theta, size ntheta
   VectorXd
       configuration_leverage;  ///< trace of the hat matrix per measured channel, summed over knots, size nv
   VectorXd velocity_leverage;  ///< size nv

@@ -33,6 +33,7 @@ struct StepPosterior {
                const MatrixXd& covariance);
 
   VectorXd control_std, impulse_std;
+  MatrixXd impulse_covariance;
   MatrixXd gain, given, impulse_x, impulse_u;
   VectorXd feedforward;
 };

@@ -64,6 +64,20 @@ def feet_of(robot: Robot) -> tuple[Foot, ...]:
     )
 
 
+def soles_of(robot: Robot) -> tuple[Foot, ...]:
+    """The feet whose contacts are on one link and span an area."""
+    place = {name: i for i, name in enumerate(robot.contact_names)}
+    soles = []
+    for name, contacts in robot.feet.items():
+        try:
+            foot = _foot(name, tuple(place[contact] for contact in contacts), robot)
+        except RobotError:  # of use to who needs rigid feet
+            continue
+        if foot.flat:
+            soles.append(foot)
+    return tuple(soles)
+
+
 def _foot(name: str, contacts: tuple[int, ...], robot: Robot) -> Foot:
     members = [robot.contacts[i] for i in contacts]
     joint = members[0].joint_id
