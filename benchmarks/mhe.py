@@ -92,7 +92,8 @@ def targets_of(name: str, runs: list[Run]) -> list[Target]:
     if name in G1_LOGS:
         errors = (
             f"force of the worst foot {worst('force_newest'):.1f} N newest, "
-            f"{worst('force_lagged'):.1f} N lagged; contact {least('contact_newest'):.3f}; mass {worst('mass_end'):.2f} kg at the end"
+            f"{worst('force_lagged'):.1f} N lagged; "
+            f"contact {least('contact_newest'):.3f}; mass {worst('mass_end'):.2f} kg at the end"
         )
         return [
             Target(name, "updates missed", worst("missed"), "-", highest=0.0, note=errors),
