@@ -164,8 +164,8 @@ def test_steps_that_hardly_move_keep_their_linearisation() -> None:
             exact, cheap = always.estimate(1), seldom.estimate(1)
             assert np.abs((cheap.impulse - exact.impulse) / exact.impulse_std).max() < 0.5
     assert counts[1] < 0.5 * counts[0]
-    theta, std = problem().step.ntheta, np.sqrt(np.diag(exact.covariance))
-    assert np.all(np.abs(seldom.state(1) - always.state(1))[-theta:] < 0.2 * std[-theta:])
+    mass, std = -problem().step.ntheta, np.sqrt(np.diag(exact.covariance))
+    assert abs(seldom.state(1)[mass] - always.state(1)[mass]) < 0.2 * std[mass]
 
 
 def test_kept_linearisations_lead_to_the_minimum_within_the_tolerance() -> None:

@@ -31,12 +31,12 @@ double ContactStep::linearisationError(const ContactStepData& d, const ConstVect
       error = std::max(error, 0.5 * square * d.impulse.segment<3>(3 * i).norm() / settings_.dt);
     }
   const double width2 = settings_.friction_velocity * settings_.friction_velocity;
-  double turned = 0.0, weight = 0.0;
   for (int j = 6; j < nv(); ++j) {
     const double scale2 = d.v_next[j] * d.v_next[j] + width2, dv = v_next[j] - d.v_next[j];
     error = std::max(error, 1.5 * settings_.friction[j] * width2 * dv * dv / (scale2 * scale2) / kArm);
   }
-  turned = dq.tail(nv() - 3).cwiseAbs().maxCoeff();
+  const double turned = dq.tail(nv() - 3).cwiseAbs().maxCoeff();
+  double weight = 0.0;
   for (const auto& inertia : d.model_.inertias) weight += kGravity * inertia.mass();
   error = std::max(error, 0.5 * weight * turned * turned);
   for (size_t b = 0; b < bodies_.size(); ++b)
