@@ -33,7 +33,7 @@ names the file and the key, what was got, and what was expected or which keys ar
   `--set solver.max_iterations=200` or `--set "links=[base, FL_calf]"`.
 - A bare number is in the SI unit given in brackets. A string may carry one of the units below, `"0.5 deg"`;
   a unit of another dimension is an error.
-- A robot's section `estimator` changes the defaults for that robot: it wins over the shipped estimators, and
+- A robot's section `estimator` (and `estimators`, by the name of one of them) changes the defaults for that robot: it wins over the shipped estimators, and
   a file given by `--config FILE.yaml` wins over it.
 - Weights are standard deviations and nothing else; the cost takes their inverse squares.
 """
@@ -112,7 +112,9 @@ def _type_name(annotation: Any) -> str:
     if origin in (types.UnionType, typing.Union):
         return " or ".join(dict.fromkeys(_type_name(arg) for arg in args if arg is not type(None)))
     if origin is dict:
-        return "mapping of settings" if args[1] is Any else "mapping by joint"
+        if args[1] is Any:
+            return "mapping of settings"
+        return "mapping by estimator" if typing.get_origin(args[1]) is dict else "mapping by joint"
     if origin is tuple and args[-1] is Ellipsis:
         names = args[0] is str or typing.get_origin(args[0]) is typing.Literal
         return "list of names" if names else "list of numbers"
@@ -124,8 +126,8 @@ def _type_name(annotation: Any) -> str:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "*required*"
-    value = field.default
-    return "" if value is None else f"`{_plain(value)}`"
+    value = field.get_default(call_default_factory=True)
+    return "" if value is None or value == {} else f"`{_plain(value)}`"
 
 
 def _plain(value: Any) -> str:

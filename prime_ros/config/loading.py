@@ -95,8 +95,7 @@ def load_estimator_config(
     base = read_mapping(path)
     checked = _validate(base, EstimatorConfig, str(path))
     if robot is not None:
-        where, own = _locate(robot, "robots"), load_robot_config(robot).estimator
-        _validate(own, EstimatorConfig, f"{where}: estimator")
+        own = _own_settings(robot, path.stem)
         shipped = path.parent == config_folder() / "estimators"
         base = _merged(base, own) if shipped else _merged(own, base)
         checked = _validate(base, EstimatorConfig, f"{path} for the robot {robot}")
@@ -128,6 +127,19 @@ def _validate(content: dict[str, Any], model: type[Config], where: str) -> Confi
         return model.model_validate(content)
     except ValidationError as error:
         raise config_error(where, error, model) from error
+
+
+def _own_settings(robot: str | Path, estimator: str) -> dict[str, Any]:
+    """What a robot changes in an estimator."""
+    where, config = _locate(robot, "robots"), load_robot_config(robot)
+    unknown = config.estimators.keys() - set(available("estimators"))
+    if unknown:
+        names = ", ".join(available("estimators"))
+        raise ConfigError(f"{where}: estimators: got {', '.join(sorted(unknown))}, expected {names}")
+    for name in ("", *config.estimators):
+        own = _merged(config.estimator, config.estimators.get(name, {}))
+        _validate(own, EstimatorConfig, f"{where}: estimator" + (f"s.{name}" if name else ""))
+    return _merged(config.estimator, config.estimators.get(estimator, {}))
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -142,6 +142,9 @@ class RobotConfig(Section):
     estimator: dict[str, Any] = Field(default_factory=dict)
     """Settings in which the shipped estimators differ for this robot; a file of the user wins over them."""
 
+    estimators: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """The same for one of the shipped estimators, by its name; these win over `estimator`."""
+
     @field_validator("contacts")
     @classmethod
     def _named_once(cls, contacts: tuple[ContactConfig, ...]) -> tuple[ContactConfig, ...]:
