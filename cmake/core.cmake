@@ -12,8 +12,11 @@ find_package(crocoddyl REQUIRED)
 
 set(core_sources
   cpp/src/actions.cpp
+  cpp/src/contact_inverse.cpp
+  cpp/src/contact_potential.cpp
   cpp/src/contact_step.cpp
   cpp/src/contact_step_derivatives.cpp
+  cpp/src/contact_step_error.cpp
   cpp/src/full_information.cpp
   cpp/src/measurement.cpp
   cpp/src/moving_horizon.cpp

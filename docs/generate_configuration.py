@@ -33,8 +33,8 @@ names the file and the key, what was got, and what was expected or which keys ar
   `--set solver.max_iterations=200` or `--set "links=[base, FL_calf]"`.
 - A bare number is in the SI unit given in brackets. A string may carry one of the units below, `"0.5 deg"`;
   a unit of another dimension is an error.
-- A robot's section `estimator` (and `estimators`, by the name of one of them) changes the defaults for that robot: it wins over the shipped estimators, and
-  a file given by `--config FILE.yaml` wins over it.
+- A robot's section `estimator` (and `estimators`, by the name of one of them) changes the defaults for that
+  robot: it wins over the shipped estimators, and a file given by `--config FILE.yaml` wins over it.
 - Weights are standard deviations and nothing else; the cost takes their inverse squares.
 """
 

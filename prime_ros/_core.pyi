@@ -279,7 +279,7 @@ class RigidSettings:
     def __init__(self) -> None: ...
 
 class RigidContact:
-    """Dynamics with rigid contacts of given feet, by Crocoddyl's contact models; ntheta = 10 B."""
+    """Dynamics with rigid contacts of given feet; ntheta = 10 B."""
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ def test_command_writes_page_figures_and_pictures(tmp_path: Path) -> None:
         assert f"| {name} |" in page
     assert "`prime experiments hopper --seeds 0,1 --out DIR`" in page
     figures = json.loads((tmp_path / "results.json").read_text())["hopper"]
-    assert [target["passed"] for target in figures["targets"]] == [True, True, True]
+    assert [Target(**target).passed for target in figures["targets"]] == [True, True, True]
     pictures = sorted(path.name for path in (tmp_path / "images").iterdir())
     assert pictures == ["experiment_hopper_contact.svg", "experiment_hopper_convergence.svg"]
     assert all(f"(images/{name})" in page for name in pictures)
@@ -100,7 +100,7 @@ def test_missing_logs_are_named_before_anything_runs(
 
 def test_log_folder_names_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "other.npz").touch()
-    with pytest.raises(SourceError, match=r"go2_walk.npz: no such simulated log; .* has other"):
+    with pytest.raises(SourceError, match=r"go2_walk\.npz: no such simulated log; .* has other"):
         LogFolder(tmp_path).log("go2_walk")
 
 

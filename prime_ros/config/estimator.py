@@ -154,10 +154,10 @@ class SolverConfig(Section):
 class FixedContactConfig(Section):
     """The baseline with a fixed contact sequence and rigid contact; other estimators do not use it."""
 
-    height: Meters = Field(0.02, gt=0)
+    height: Meters = Field(0.008, gt=0)
     """Height of a foot above the ground below which it stands [m]."""
 
-    settle: Seconds = Field(0.02, ge=0)
+    settle: Seconds = Field(0.01, ge=0)
     """Time constant with which the velocity of a foot dies out once it stands; not less than dt [s]."""
 
     cone: Newtons = Field(1.0, gt=0)

@@ -16,8 +16,9 @@ from prime_ros.experiments.solving import Case, Outcome, identified
 from prime_ros.experiments.target import Target
 
 FIXED = "estimator=fixed-contact"
-HEIGHTS = (0.01, 0.015, 0.02, 0.03, 0.04)  # [m]
-SETTLES = (0.01, 0.02, 0.05)  # [s]
+HEIGHTS = (0.002, 0.004, 0.008, 0.012, 0.02)  # [m]
+SETTLES = (0.01, 0.03, 0.06)  # [s]
+SPAN = (4.0, 3.0)  # start and length of what the settings are chosen on [s]
 LIMIT = 0.5  # of the baseline's force error that ours may have
 SHOWN = (4.0, 6.5)  # [s] of the recording that is drawn
 COLUMNS = (
@@ -163,7 +164,8 @@ def baseline_tuning(context: Context) -> Section:
             " (`fixed_contact.height`)"
             " and the time constant with which its velocity dies out (`fixed_contact.settle`),"
             " with the"
-            f" nominal inertia, which is right on these logs. Seed {seed}. Chosen is the best of each robot."
+            f" nominal inertia, which is right on these logs, over {SPAN[1]:g} s of walking. Seed {seed}."
+            " Chosen is the best of each robot."
         ),
         command=f"prime experiments baseline-tuning --data DIR --seeds {seed} --out DIR",
         parts=(Table(("log", "height [mm]", *(f"settle {settle:g} s" for settle in SETTLES)), tuple(rows)),),
@@ -173,4 +175,4 @@ def baseline_tuning(context: Context) -> Section:
 
 def _tuning_case(log: str, seed: int, height: float, settle: float) -> Case:
     settings = (f"fixed_contact.height={height}", f"fixed_contact.settle={settle}")
-    return Case(log, seed, (FIXED, "links=[]", *settings))
+    return Case(log, seed, (FIXED, "links=[]", *settings), span=SPAN)

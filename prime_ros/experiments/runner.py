@@ -8,6 +8,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prime_ros import __version__
 from prime_ros.exceptions import OutputError
@@ -89,39 +90,41 @@ def run_experiments(
     context = Context(Solves(logs, progress), tuple(seeds), out)
     sections = [EXPERIMENTS[name].run(context) for name in names]
     targets = tuple(target for section in sections for target in section.targets)
-    _write(out, sections, targets)
+    _write(out, sections)
     return targets
 
 
-def _write(out: Path, sections: Sequence[Section], targets: Sequence[Target]) -> None:
-    machine = f"Machine: {platform.machine()}, {_processor()}; prime_ros {__version__}.\n"
-    summary = ["## Targets\n", *target_table(targets).markdown()] if targets else []
-    text = "\n".join([INTRODUCTION, machine, *(section.markdown() for section in sections), *summary])
+def _write(out: Path, sections: Sequence[Section]) -> None:
+    """Write the page; sections of other experiments that an earlier run left in the folder stay."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / PAGE).write_text(text.rstrip() + "\n", encoding="utf-8")
-        (out / FIGURES).write_text(_as_json(sections) + "\n", encoding="utf-8")
-    except OSError as error:
+        kept = json.loads((out / FIGURES).read_text(encoding="utf-8")) if (out / FIGURES).is_file() else {}
+        every = kept | {section.name: _figures(section) for section in sections}
+        ordered = {name: every[name] for name in EXPERIMENTS if name in every}
+        (out / PAGE).write_text(_page(ordered), encoding="utf-8")
+        (out / FIGURES).write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
         raise OutputError(f"{out}: the results cannot be written: {error}") from error
 
 
-def _as_json(sections: Sequence[Section]) -> str:
-    """Tables and targets for scripts."""
-    return json.dumps(
-        {
-            section.name: {
-                "command": section.command,
-                "tables": [
-                    {"columns": part.columns, "rows": part.rows}
-                    for part in section.parts
-                    if isinstance(part, Table)
-                ],
-                "targets": [{**vars(target), "passed": target.passed} for target in section.targets],
-            }
-            for section in sections
-        },
-        indent=1,
-    )
+def _page(figures: Mapping[str, Any]) -> str:
+    targets = [Target(**target) for each in figures.values() for target in each["targets"]]
+    machine = f"Machine: {platform.machine()}, {_processor()}; prime_ros {__version__}.\n"
+    summary = ["## Targets\n", *target_table(targets).markdown()] if targets else []
+    lines = [INTRODUCTION, machine, *(each["markdown"] for each in figures.values()), *summary]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _figures(section: Section) -> dict[str, Any]:
+    """A section for scripts, and as it reads."""
+    return {
+        "command": section.command,
+        "tables": [
+            {"columns": part.columns, "rows": part.rows} for part in section.parts if isinstance(part, Table)
+        ],
+        "targets": [vars(target) for target in section.targets],
+        "markdown": section.markdown(),
+    }
 
 
 def _processor() -> str:

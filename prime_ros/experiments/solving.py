@@ -31,6 +31,8 @@ class Case:
     """Settings that differ from the shipped ones of the robot."""
     inertia_of: Case | None = None
     """Whose estimated inertia replaces that of the model; None: the model's own."""
+    span: tuple[float, float] | None = None
+    """Start and length of the part of the log that is used [s]; None: all of it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ class Solves:
         log, (name, _) = self.logs.log(case.log), identified(case.log)
         robot = load_robot(name)
         config = load_estimator_config("pfie", case.overrides, name)
-        measurements = align(noisy_recording(log, case.seed, mocap_rate=MOCAP_RATE), robot, config)
+        recording = noisy_recording(log, case.seed, mocap_rate=MOCAP_RATE)
+        if case.span is not None:
+            recording = recording.cropped(*case.span)
+        measurements = align(recording, robot, config)
         if case.inertia_of is not None:
             bodies = self.of(case.inertia_of).estimate.links
             for of_link, body in bodies.items():

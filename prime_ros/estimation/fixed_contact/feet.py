@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -76,6 +77,36 @@ def soles_of(robot: Robot) -> tuple[Foot, ...]:
         if foot.flat:
             soles.append(foot)
     return tuple(soles)
+
+
+def lowered(feet: Sequence[Foot], q: Array, standing: NDArray[np.bool_], robot: Robot) -> tuple[Foot, ...]:
+    """The feet with points at the bottom of their spheres instead of the middle.
+
+    A ball rolls while its link turns; of the points of the link, that one comes closest which is at the
+    bottom on average while it stands.
+
+    Args:
+        feet: F feet.
+        q: Configurations, shape (M, nq).
+        standing: Shape (M, F).
+        robot: The robot.
+    """
+    data = robot.model.createData()
+    down = np.zeros((len(feet), 3))
+    for configuration, stands in zip(q, standing, strict=True):
+        pin.forwardKinematics(robot.model, data, configuration)
+        for f in np.flatnonzero(stands).tolist():
+            down[f] -= data.oMi[feet[f].joint_id].rotation[2]
+    found = []
+    for foot, direction in zip(feet, down, strict=True):
+        length = float(np.linalg.norm(direction))
+        if foot.flat or length == 0.0:
+            found.append(foot)
+            continue
+        radius = robot.contacts[foot.contacts[0]].radius
+        bottom = foot.placement.translation + radius / length * direction
+        found.append(replace(foot, placement=pin.SE3(foot.placement.rotation, bottom)))
+    return tuple(found)
 
 
 def _foot(name: str, contacts: tuple[int, ...], robot: Robot) -> Foot:

@@ -66,7 +66,7 @@ def posterior_of(solver: Any, problem: RigidProblem, robot: Robot) -> RigidPoste
             to_points = np.kron(np.eye(len(foot.contacts)), axes) @ foot.spread
             block = slice(6 * f, 6 * f + 6)
             places = list(foot.contacts)
-            force_W[k, places] = (to_points @ wrench[:, f]).reshape(-1, 3)
+            force_W[k, places] = (to_points @ wrench.reshape(6, -1)[:, f]).reshape(-1, 3)
             force_std[k, places] = _std(to_points @ spread[block, block] @ to_points.T).reshape(-1, 3)
     return RigidPosterior(
         np.array(state_std),

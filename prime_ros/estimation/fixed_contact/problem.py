@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prime_ros import _core
 from prime_ros.config import EstimatorConfig
-from prime_ros.estimation.fixed_contact.feet import Foot, feet_of
+from prime_ros.estimation.fixed_contact.feet import Foot, feet_of, lowered
 from prime_ros.estimation.fixed_contact.schedule import Mask, standing_feet
 from prime_ros.estimation.problem import BASE_NV, Problem, build_problem
 from prime_ros.measurements.knots import KnotMeasurements
@@ -50,8 +50,9 @@ def build_rigid_problem(m: KnotMeasurements, robot: Robot, config: EstimatorConf
         RobotError: If a link of `config.links` does not exist, or the feet cannot be rigid.
     """
     smooth = build_problem(m, robot, config)
-    feet = feet_of(robot)
-    standing, ground = standing_feet(smooth.states[: robot.model.nq].T, feet, robot, config)
+    q, feet = smooth.states[: robot.model.nq].T, feet_of(robot)
+    standing, ground = standing_feet(q, feet, robot, config)
+    feet = lowered(feet, q, standing, robot)
     settings = _core.RigidSettings()
     settings.dt = config.dt
     settings.settle_rate = 1.0 / max(config.fixed_contact.settle, config.dt)

@@ -145,4 +145,4 @@ def _residuals(states: Array, problem: RigidProblem) -> Array:
     core = _core.GaussNewton(smooth.step, smooth.knots, smooth.prior, smooth.prior_information, 1)
     with_ground = np.column_stack([states, np.full(len(states), problem.ground_height)])
     core.set_trajectory(with_ground.T, smooth.controls)
-    return np.asarray(core.residuals())
+    return np.array(core.residuals())  # a copy: the core goes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimation with a contact sequence that is fixed beforehand, by Crocoddyl's rigid contacts and FDDP."""
+"""Estimation with a contact sequence that is fixed beforehand, by rigid contacts and Crocoddyl's FDDP."""
 
 from __future__ import annotations
 
