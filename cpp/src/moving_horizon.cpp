@@ -226,20 +226,34 @@ bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& 
   return part.forward;
 }
 
-/// Takes the whole step to the minimiser of the linearised problem.
+/// Takes the whole step of the states to the minimiser of the linearised problem, and finds the controls that
+/// they need, as GaussNewton does: no defect is left within the part.
 bool MovingHorizon::solve(Part& part) {
   if (!part.sweep.solve_from_arrival()) return false;
+  const double dt = step_->settings().dt;
   for (int k = part.first; k <= steps_; ++k) {
+    Knot& at = knot(k);
     const Eigen::Map<const VectorXd> dx(part.sweep.dx(k - part.first), ndx_);
-    retract(knot(k).x, dx);
-    if (k > part.first) knot(k - 1).v_next = knot(k).x.segment(nq_, nv_);
-    if (k == steps_) break;
-    const Eigen::Map<const VectorXd> du(part.sweep.du(k - part.first), nu());
-    knot(k).u += du;
-    knot(k).dx += dx;
-    knot(k).du += du;
+    retract(at.x, dx);
+    at.dx += dx;
+    if (k == part.first) continue;
+    Knot& before = knot(k - 1);
+    pin::difference(step_->model(), before.x.head(nq_), at.x.head(nq_), before.v_next);
+    before.v_next /= dt;
+    at.x.segment(nq_, nv_) = before.v_next;
+    if (!explain(before)) return false;
   }
   return true;
+}
+
+bool MovingHorizon::explain(Knot& at) {
+  VectorXd force = VectorXd::Zero(nv_);
+  force.tail(nv_ - 6) = at.y.torque;
+  const double cost = step_->invert(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_), at.v_next, force,
+                                    at.y.control_weight, at.x.tail(ntheta_));
+  at.du += at.data->control - at.u;
+  at.u = at.data->control;
+  return std::isfinite(cost);
 }
 
 WindowReport MovingHorizon::iterate(Part& part, const Arrival& arrival, int iterations) {

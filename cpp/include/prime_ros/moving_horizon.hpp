@@ -116,6 +116,7 @@ class MovingHorizon {
   double setArrival(sweeps::Sweep& sweep, const Arrival& arrival, int k) const;
   bool linearise(Part& part, const Arrival& arrival, WindowReport& report);
   bool solve(Part& part);
+  bool explain(Knot& at);
   WindowReport iterate(Part& part, const Arrival& arrival, int iterations);
   void marginalise();
   void widen();
