@@ -16,7 +16,6 @@ set(core_sources
   cpp/src/contact_potential.cpp
   cpp/src/contact_step.cpp
   cpp/src/contact_step_derivatives.cpp
-  cpp/src/contact_step_error.cpp
   cpp/src/full_information.cpp
   cpp/src/measurement.cpp
   cpp/src/moving_horizon.cpp

@@ -459,9 +459,6 @@ class WindowReport:
     def largest_gap(self) -> float:
         """Infinity norm of all defects there [m, rad, m/s, rad/s]."""
     @property
-    def linearised(self) -> int:
-        """Contact steps of the last iteration that were solved and differentiated."""
-    @property
     def newton_worst(self) -> int:
         """Most Newton iterations of one contact step."""
     @property
@@ -499,11 +496,8 @@ class WindowEstimate:
 class MovingHorizon:
     """The last steps in full, what came before as a quadratic arrival cost (docs/concept.md)."""
 
-    def __init__(self, step: ContactStep, horizon: int, walk: Array, tolerance: float = 0.0) -> None:
-        """At most `horizon` steps; every step that leaves the window adds variance `walk` (ntheta,).
-
-        A step is linearised anew where its linear model may be wrong by `tolerance` [N]; 0: always.
-        """
+    def __init__(self, step: ContactStep, horizon: int, walk: Array) -> None:
+        """At most `horizon` steps; every step that leaves the window adds variance `walk` (ntheta,)."""
     @property
     def steps(self) -> int:
         """Steps in the window; -1 before `reset`."""

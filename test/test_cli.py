@@ -154,7 +154,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             return estimation()
 
         aligned = SimpleNamespace(diagnostics=AlignmentDiagnostics({}, {}))
-        for name, function in (("estimation.full_information", solve), ("measurements.alignment", None)):
+        for name, function in (("estimation.estimators", solve), ("measurements.alignment", None)):
             module = ModuleType(f"prime_ros.{name}")
             setattr(module, "align" if function is None else "solve", function or (lambda *_: aligned))
             monkeypatch.setitem(sys.modules, f"prime_ros.{name}", module)

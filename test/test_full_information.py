@@ -417,16 +417,16 @@ def test_recording_without_imu_is_estimated() -> None:
 
 
 def test_rejected_step_moves_nothing_and_raises_the_damping() -> None:
-    # Feet that hang half a metre in the air, with hardly any slack: at first not even short steps help.
+    # Feet that hang two metres in the air, with no slack to speak of: at first not even short steps help.
     m = simulated(steps=40)[1]
-    problem = build_problem(m, go2(), config("slack={tangential: 1e-4, normal: 1e-4}"))
+    problem = build_problem(m, go2(), config("slack={tangential: 1e-5, normal: 1e-5}"))
     states = problem.states.copy()
-    states[-1] -= 0.5
+    states[-1] -= 2.0
     solver = _core.GaussNewton(
         problem.step, problem.knots, problem.prior, problem.prior_information, threads=1
     )
     solver.set_trajectory(states, problem.controls)
-    solver.set_kappa(1e7)
+    solver.set_kappa(1e9)
     rejected, damping = 0, 0.0
     for _ in range(60):
         before = solver.states.copy()

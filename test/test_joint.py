@@ -55,7 +55,7 @@ def cost_at(theta: Array) -> float:
 
     The inertia is that of the model and not estimated, so that nothing of the joint solve is in here.
     """
-    tight = ["solver.cost_tolerance=1e-11", "solver.gap_tolerance=1e-9", "solver.max_iterations=400"]
+    tight = ["solver.cost_tolerance=1e-9", "solver.gap_tolerance=1e-9", "solver.max_iterations=400"]
     settings = config(SMOOTH, "links=[]", *tight)
     model = go2().model.copy()
     model.inertias[go2().joint_of_link("base")] = to_inertia(theta)

@@ -13,8 +13,8 @@ namespace python {
 namespace {
 
 std::shared_ptr<MovingHorizon> makeWindow(const std::shared_ptr<ContactStep>& step, int horizon,
-                                          const VectorXd& walk, double tolerance) {
-  return std::make_shared<MovingHorizon>(step, horizon, walk, tolerance);
+                                          const VectorXd& walk) {
+  return std::make_shared<MovingHorizon>(step, horizon, walk);
 }
 
 WindowReport iterate(MovingHorizon& window, int iterations) {
@@ -44,7 +44,6 @@ void exposeMovingHorizon() {
   bp::class_<R>("WindowReport", "How far a window got in one update.", bp::no_init)
       .def_readonly("cost", &R::cost)
       .def_readonly("largest_gap", &R::largest_gap)
-      .def_readonly("linearised", &R::linearised)
       .def_readonly("newton_worst", &R::newton_worst)
       .def_readonly("newton_failures", &R::newton_failures)
       .def_readonly("ok", &R::ok);
@@ -61,8 +60,7 @@ void exposeMovingHorizon() {
   bp::class_<M, std::shared_ptr<M>, boost::noncopyable>("MovingHorizon", "Moving-horizon estimation.",
                                                         bp::no_init)
       .def("__init__", bp::make_constructor(&makeWindow, bp::default_call_policies(),
-                                            (bp::arg("step"), bp::arg("horizon"), bp::arg("walk"),
-                                             bp::arg("tolerance") = 0.0)))
+                                            (bp::arg("step"), bp::arg("horizon"), bp::arg("walk"))))
       .add_property("steps", &M::steps)
       .add_property("horizon", &M::horizon)
       .add_property("nx", &M::nx)

@@ -3,6 +3,7 @@
 //   w = RNEA(q, v, a) + A a + D (v + v+) / 2 + friction(v+) - force - J'lambda / dt,
 // and the graph of the contact potentials the slack s = z - (J v+ + phi / dt).
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <pinocchio/algorithm/jacobian.hpp>
@@ -16,7 +17,7 @@ namespace pin = pinocchio;
 namespace {
 
 constexpr int kIterations = 40;
-constexpr double kTolerance = 1e-8;  ///< expected decrease of the cost below which it is done [-]
+constexpr double kRounding = 1e-12;  ///< relative decrease of the cost that rounding may hide
 constexpr double kSufficient = 1e-4;
 constexpr double kDampingLeast = 1e-6, kDampingStart = 1e-4, kDampingMax = 1e6;
 
@@ -90,7 +91,8 @@ void ContactStep::expandExplanation(ContactStepData& d, const ConstVectorRef& we
 
 double ContactStep::invert(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
                            const ConstVectorRef& v_next, const ConstVectorRef& force,
-                           const ConstVectorRef& weight, const ConstVectorRef& theta) const {
+                           const ConstVectorRef& weight, const ConstVectorRef& theta,
+                           double tolerance) const {
   if (!(q.allFinite() && v.allFinite() && v_next.allFinite() && force.allFinite() && theta.allFinite()))
     return std::numeric_limits<double>::infinity();
   setParameters(d, theta);
@@ -107,11 +109,10 @@ double ContactStep::invert(ContactStepData& d, const ConstVectorRef& q, const Co
     while (!better && !d.converged && damping < kDampingMax) {
       if (explanationStep(d, damping)) {
         const double expected = -0.5 * d.slope_.dot(d.coordinate_step_);
-        d.converged = expected <= kTolerance;
-        if (d.converged) break;
         d.coordinate_trial_ = d.coordinate_ + d.coordinate_step_;
         const double trial = explain(d, d.coordinate_trial_, weight);
-        better = trial < cost - kSufficient * expected;
+        d.converged = expected <= std::max(tolerance, kRounding * cost);
+        better = trial < cost - (d.converged ? 0.0 : kSufficient * expected);
         if (better) cost = trial;
       }
       damping =

@@ -160,6 +160,21 @@ void ContactStep::solve(ContactStepData& d, const ConstVectorRef& q, const Const
   minimise(d);
 }
 
+void ContactStep::resume(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
+                         const ConstVectorRef& v_next, const ConstVectorRef& force,
+                         const ConstVectorRef& slack, const ConstVectorRef& theta) const {
+  setParameters(d, theta);
+  computeTerms(d, q, v, force, slack);
+  d.v_next = v_next;
+  d.mass_velocity_.noalias() = d.mass_ * d.v_next;
+  applyJacobian(d, d.v_next, d.z);
+  d.z += d.z_free_;
+  d.kappa_ = settings_.kappa;
+  d.iterations = 0;
+  d.converged = true;
+  updateGradient(d);
+}
+
 void ContactStep::computeTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
                                const ConstVectorRef& force, const ConstVectorRef& slack) const {
   const double dt = settings_.dt;

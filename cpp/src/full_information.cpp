@@ -17,7 +17,7 @@ namespace pin = pinocchio;
 namespace {
 
 constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease of the merit that a step must reach
-constexpr double kExplained = 1e-8;   ///< cost of a knot up to which its controls are found
+constexpr double kExplained = 1e-6;   ///< cost of a knot up to which its controls are found
 constexpr int kHalvings = 6;
 constexpr double kDampingStart = 1e-2, kDampingMin = 1e-6;
 

@@ -18,11 +18,10 @@ void check(bool ok, const std::string& message) {
 
 }  // namespace
 
-MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk, double tolerance)
+MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk)
     : step_((check(step != nullptr, "no contact step"), std::move(step))), nq_(step_->nq()), nv_(step_->nv()),
       ntheta_(step_->ntheta()), ndx_(2 * nv_ + ntheta_), horizon_(horizon), walk_(std::move(walk)),
-      tolerance_(tolerance), cost_(nv_), linearisation_(nv_, nu(), ntheta_),
-      posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
+      cost_(nv_), linearisation_(nv_, nu(), ntheta_), posterior_(nv_, nu(), ntheta_, 3 * step_->ncontacts()),
       window_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       recent_{sweeps::Sweep({nv_, ntheta_, nu()}, std::max(horizon, 1), {true, true})},
       oldest_({nv_, ntheta_, nu()}, 1) {
@@ -30,13 +29,11 @@ MovingHorizon::MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, Vec
   check(walk_.size() == ntheta_,
         "walk has size " + std::to_string(walk_.size()) + ", expected " + std::to_string(ntheta_));
   check(walk_.minCoeff() >= 0.0, "walk is negative");
-  check(tolerance_ >= 0.0, "tolerance is " + std::to_string(tolerance_) + ", expected at least 0");
   for (int k = 0; k <= horizon; ++k) {
     auto each = std::make_unique<Knot>();
     each->y = KnotMeasurement(nv_, nu());
     each->x = VectorXd::Zero(nx());
-    each->u = each->du = VectorXd::Zero(nu());
-    each->dx = VectorXd::Zero(ndx_);
+    each->u = VectorXd::Zero(nu());
     each->v_next = each->velocity_gap = each->configuration_gap = VectorXd::Zero(nv_);
     each->data = std::make_unique<ContactStepData>(*step_);
     knots_.push_back(std::move(each));
@@ -84,9 +81,9 @@ void MovingHorizon::append(const KnotMeasurement& y) {
   last.y.control_weight = y.control_weight;
   last.u.setZero();
   last.v_next = last.x.segment(nq_, nv_);
-  last.linearised = false;
+  last.explained = false;
   WindowReport ignored;
-  lineariseStep(steps_, tolerance_, ignored);
+  solveStep(steps_, ignored);
   Knot& next = knot(++steps_);
   next.y = y;
   next.x = last.x;
@@ -139,31 +136,23 @@ void MovingHorizon::solveStep(int k, WindowReport& report) {
   Knot& at = knot(k);
   VectorXd force = at.u.head(nv_);
   force.tail(nv_ - 6) += at.y.torque;
+  const auto q = at.x.head(nq_), v = at.x.segment(nq_, nv_), theta = at.x.tail(ntheta_);
+  const auto slack = at.u.tail(3 * step_->ncontacts());
+  if (at.explained) {
+    step_->resume(*at.data, q, v, at.v_next, force, slack, theta);
+    return;
+  }
   at.data->v_next = at.v_next;
-  step_->solve(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_), force, at.u.tail(3 * step_->ncontacts()),
-               at.x.tail(ntheta_));
+  step_->solve(*at.data, q, v, force, slack, theta);
   at.v_next = at.data->v_next;
   report.newton_worst = std::max(report.newton_worst, at.data->iterations);
   report.newton_failures += at.data->converged ? 0 : 1;
 }
 
-bool MovingHorizon::nearLinearisation(int k, double tolerance) const {
-  const Knot& at = knot(k);
-  return at.linearised && tolerance > 0.0 &&
-         step_->linearisationError(*at.data, at.dx.head(nv_), at.v_next, at.du.tail(3 * step_->ncontacts()),
-                                   at.dx.tail(ntheta_)) <= tolerance;
-}
-
-/// Solves and differentiates the step, unless what is known of it still serves.
-void MovingHorizon::lineariseStep(int k, double tolerance, WindowReport& report) {
-  Knot& at = knot(k);
-  if (nearLinearisation(k, tolerance)) return;
+void MovingHorizon::lineariseStep(int k, WindowReport& report) {
   solveStep(k, report);
+  Knot& at = knot(k);
   step_->differentiate(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_));
-  at.linearised = true;
-  ++report.linearised;
-  at.dx.setZero();
-  at.du.setZero();
 }
 
 void MovingHorizon::gaps(int k) {
@@ -208,14 +197,14 @@ double MovingHorizon::setArrival(sweeps::Sweep& sweep, const Arrival& arrival, i
 bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& report) {
   part.sweep.set_steps(steps_ - part.first);
   part.backward = false;
-  report.linearised = report.newton_worst = report.newton_failures = 0;
+  report.newton_worst = report.newton_failures = 0;
   report.largest_gap = 0.0;
   report.cost = setArrival(part.sweep, arrival, part.first);
   for (int k = part.first; k <= steps_; ++k) {
     report.cost += expandKnot(part.sweep, k - part.first, k);
     if (k == steps_) break;
     Knot& at = knot(k);
-    lineariseStep(k, tolerance_, report);
+    lineariseStep(k, report);
     gaps(k);
     storeStep(part.sweep, k - part.first, k);
     report.cost += 0.5 * at.u.dot(at.y.control_weight.cwiseProduct(at.u));
@@ -235,8 +224,10 @@ bool MovingHorizon::solve(Part& part) {
     Knot& at = knot(k);
     const Eigen::Map<const VectorXd> dx(part.sweep.dx(k - part.first), ndx_);
     retract(at.x, dx);
-    at.dx += dx;
-    if (k == part.first) continue;
+    if (k == part.first) {
+      if (k > 0) knot(k - 1).explained = false;
+      continue;
+    }
     Knot& before = knot(k - 1);
     pin::difference(step_->model(), before.x.head(nq_), at.x.head(nq_), before.v_next);
     before.v_next /= dt;
@@ -251,9 +242,9 @@ bool MovingHorizon::explain(Knot& at) {
   force.tail(nv_ - 6) = at.y.torque;
   const double cost = step_->invert(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_), at.v_next, force,
                                     at.y.control_weight, at.x.tail(ntheta_));
-  at.du += at.data->control - at.u;
   at.u = at.data->control;
-  return std::isfinite(cost);
+  at.explained = std::isfinite(cost);
+  return at.explained;
 }
 
 WindowReport MovingHorizon::iterate(Part& part, const Arrival& arrival, int iterations) {
@@ -293,7 +284,7 @@ WindowEstimate MovingHorizon::estimate(int age) {
   if (!part.backward) part.backward = static_cast<bool>(part.sweep.backward());
   out.covariance.resize(ndx_, ndx_);
   if (!part.backward || !part.sweep.covariance(k - part.first, out.covariance.data())) return out;
-  lineariseStep(k, 0.0, report);
+  lineariseStep(k, report);
   const Knot& at = knot(k);
   out.state = at.x;
   out.control = at.u;
@@ -315,7 +306,7 @@ VectorXd MovingHorizon::residual(int age) {
 /// The oldest knot leaves the window: the cost to arrive at the next one, at the smoothed iterate.
 void MovingHorizon::marginalise() {
   WindowReport ignored;
-  lineariseStep(0, tolerance_, ignored);
+  lineariseStep(0, ignored);
   gaps(0);
   setArrival(oldest_, arrival_, 0);
   expandKnot(oldest_, 0, 0);

@@ -185,9 +185,6 @@ class HorizonConfig(Section):
     refine_iterations: StrictInt = Field(2, ge=0)
     """Iterations over them; 0: none [-]."""
 
-    force_tolerance: Newtons = Field(0.0, ge=0)
-    """An iteration linearises a step anew if its linear model may be wrong by this force; 0: always [N]."""
-
     inertia_walk: Number = Field(0.01, ge=0)
     """How far the inertia may wander in a second, as a share of its prior standard deviation [-]."""
 

@@ -23,7 +23,7 @@ from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-WARM_UP_ITERATIONS = 3  # while the first knots are in the window: the inertia is still far from its end
+WARM_UP_ITERATIONS = 2  # while the first knots are in the window: the inertia is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
 PASSES = 4  # sensors of one knot that may lose their weight one after another
 
@@ -69,7 +69,7 @@ class WindowEstimator:
         theta_std[-1] = 0.0  # the ground stays where it is
         walk = (config.horizon.inertia_walk * theta_std) ** 2 * config.dt
         horizon = config.horizon
-        self._window = _core.MovingHorizon(self._step, horizon.steps, walk, horizon.force_tolerance)
+        self._window = _core.MovingHorizon(self._step, horizon.steps, walk)
         self._nominal = nominal_bodies(config.links, robot)
         self._squares = np.zeros((CHI_SQUARE_KNOTS, 3, len(UNITS)))  # see `_sums`; the oldest is replaced
         self._summed = 0

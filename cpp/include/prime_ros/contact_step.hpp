@@ -137,6 +137,11 @@ class ContactStep {
   void solve(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
              const ConstVectorRef& force, const ConstVectorRef& slack, const ConstVectorRef& theta) const;
 
+  /// Puts `data` where `solve` would leave it, with a result that is known, such as that of `invert`.
+  void resume(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
+              const ConstVectorRef& v_next, const ConstVectorRef& force, const ConstVectorRef& slack,
+              const ConstVectorRef& theta) const;
+
   /// Inverse of the step: of all generalised forces w (on top of `force`) and slacks s that lead from (q, v)
   /// to `v_next`, `data.control` = (w, s) is (locally) the least improbable:
   ///
@@ -146,10 +151,12 @@ class ContactStep {
   /// graph of its potential are unknown. `data.iterations` and `data.converged` tell how that was found; what
   /// was not converged still leads to `v_next`, it is only not the least improbable. On entry `data.impulse`
   /// holds the first guess; zero is none.
+  /// @param tolerance  decrease of the cost [-] below which a step is the last one: by far less than
+  /// information.
   /// @return  the minimum; infinity for input that is not finite.
   double invert(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v,
                 const ConstVectorRef& v_next, const ConstVectorRef& force, const ConstVectorRef& weight,
-                const ConstVectorRef& theta) const;
+                const ConstVectorRef& theta, double tolerance = 1e-5) const;
 
   /// Velocities J(q) v of the contact points, world axes, size 3 nc [m/s].
   VectorXd contactVelocity(ContactStepData& data, const ConstVectorRef& q, const ConstVectorRef& v) const;
@@ -162,15 +169,6 @@ class ContactStep {
   /// @param du  with respect to (generalised force, slack), 3 nc x (nv + 3 nc).
   void impulseDerivatives(const ContactStepData& data, Eigen::Ref<MatrixXd> dx,
                           Eigen::Ref<MatrixXd> du) const;
-
-  /// By how much a contact force may be wrong, or a joint torque or weight by the effect of such a force, if
-  /// the derivatives are used at some distance from the step just differentiated [N]; infinite where they say
-  /// nothing any more.
-  /// @param dq, dslack, dtheta  changes since then, dq in the tangent.
-  /// @param v_next  what the derivatives make of `data.v_next` there.
-  double linearisationError(const ContactStepData& data, const ConstVectorRef& dq,
-                            const ConstVectorRef& v_next, const ConstVectorRef& dslack,
-                            const ConstVectorRef& dtheta) const;
 
  private:
   /// Degrees of freedom that move one link, and the contact points on it.
@@ -199,9 +197,6 @@ class ContactStep {
   void addContactConfigurationTerms(ContactStepData& d, const Support& support) const;
   void parameterDerivatives(ContactStepData& d) const;
   /// Square of the change of the argument of a contact potential in the norm of its Hessian.
-  double localSquare(const ContactStepData& d, const Support& support, int i, const ConstVectorRef& dq,
-                     const ConstVectorRef& v_next, const ConstVectorRef& dslack,
-                     const ConstVectorRef& dtheta) const;
   static bool fail(ContactStepData& d);
   void computeInverseTerms(ContactStepData& d, const ConstVectorRef& q, const ConstVectorRef& v,
                            const ConstVectorRef& v_next, const ConstVectorRef& force) const;

@@ -14,7 +14,6 @@ namespace prime_ros {
 struct WindowReport {
   double cost = 0.0;         ///< of the window at the iterate before the last step, arrival cost included
   double largest_gap = 0.0;  ///< infinity norm of all defects there
-  int linearised = 0;        ///< contact steps of the last iteration that were solved and differentiated
   int newton_worst = 0;      ///< most Newton iterations of one contact step
   int newton_failures = 0;   ///< contact steps that did not converge
   bool ok = false;           ///< false if the information was singular or not finite: the iterate stayed
@@ -41,10 +40,9 @@ struct WindowEstimate {
 class MovingHorizon {
  public:
   /// @param horizon  largest number of steps K;  @param walk  variance that every step adds to each
-  /// parameter;  @param tolerance  a step is linearised anew when its linear model may be wrong by more
-  /// [N, as ContactStep::linearisationError]; 0: in every iteration.
+  /// parameter.
   /// @throws std::invalid_argument  if sizes do not fit.
-  MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk, double tolerance = 0.0);
+  MovingHorizon(std::shared_ptr<ContactStep> step, int horizon, VectorXd walk);
 
   int steps() const { return steps_; }
   int horizon() const { return horizon_; }
@@ -84,11 +82,10 @@ class MovingHorizon {
   struct Knot {
     KnotMeasurement y;
     VectorXd x, u;
-    VectorXd v_next;  ///< where the linear model of the step leads from x, u
+    VectorXd v_next;
+    bool explained = false;  ///< whether u leads from x to v_next
     VectorXd velocity_gap, configuration_gap;
-    std::unique_ptr<ContactStepData> data;  ///< of the step, where it was linearised
-    bool linearised = false;
-    VectorXd dx, du;  ///< way from there to x, u
+    std::unique_ptr<ContactStepData> data;
   };
 
   /// 1/2 d'H d + g'd with d = x (-) reference: what is known of a knot without its own measurement.
@@ -108,8 +105,7 @@ class MovingHorizon {
   const Knot& knot(int k) const { return *knots_[static_cast<size_t>(k)]; }
   void checkSensors(const KnotMeasurement& y) const;
   void solveStep(int k, WindowReport& report);
-  bool nearLinearisation(int k, double tolerance) const;
-  void lineariseStep(int k, double tolerance, WindowReport& report);
+  void lineariseStep(int k, WindowReport& report);
   void gaps(int k);
   double expandKnot(sweeps::Sweep& sweep, int local, int k);
   void storeStep(sweeps::Sweep& sweep, int local, int k);
@@ -127,7 +123,6 @@ class MovingHorizon {
   std::shared_ptr<ContactStep> step_;
   int nq_, nv_, ntheta_, ndx_, horizon_, steps_ = -1;
   VectorXd walk_;
-  double tolerance_;
   std::vector<std::unique_ptr<Knot>> knots_;
   MeasurementCost cost_;
   StepLinearisation linearisation_;
