@@ -91,8 +91,8 @@ def test_a_motion_of_the_model_needs_nothing(robot: str) -> None:
     m = Motion(step, inputs, arguments, forward.v_next, np.ones(step.nv + 3 * step.ncontacts))
     data, cost = m.inverted()
     assert data.converged
-    assert cost < 1e-6
-    np.testing.assert_allclose(data.control, 0.0, atol=1e-3)
+    assert cost < 1e-4
+    np.testing.assert_allclose(data.control, 0.0, atol=0.015)
 
 
 COORDINATES = [(0.3, -0.2, 0.5), (-1.0, 0.5, 0.1), (0.01, 0.0, -2.0), (0.0, 0.0, 4.0), (0.0, 0.0, -0.01)]
