@@ -416,29 +416,28 @@ def test_recording_without_imu_is_estimated() -> None:
 # Statuses
 
 
-def test_rejected_step_moves_nothing_and_raises_the_damping() -> None:
-    # Feet that hang two metres in the air, with no slack to speak of: at first not even short steps help.
+def test_the_cost_falls_from_a_start_far_away() -> None:
+    # Feet that hang half a metre in the air, with hardly any slack and all but rigid contact.
     m = simulated(steps=40)[1]
-    problem = build_problem(m, go2(), config("slack={tangential: 1e-5, normal: 1e-5}"))
+    problem = build_problem(m, go2(), config("slack={tangential: 1e-4, normal: 1e-4}"))
     states = problem.states.copy()
-    states[-1] -= 2.0
+    states[-1] -= 0.5
     solver = _core.GaussNewton(
         problem.step, problem.knots, problem.prior, problem.prior_information, threads=1
     )
     solver.set_trajectory(states, problem.controls)
-    solver.set_kappa(1e9)
-    rejected, damping = 0, 0.0
+    solver.set_kappa(1e7)
+    costs = []
     for _ in range(60):
         before = solver.states.copy()
         report = solver.iterate()
-        if not report.accepted:
-            rejected += 1
-            assert report.step_length == 0.0
-            assert report.damping > damping
-            assert np.array_equal(solver.states, before)
-        damping = report.damping
-    assert rejected > 0
-    assert report.largest_gap < 1e-6
+        assert report.accepted == (report.step_length > 0.0)
+        assert report.accepted or np.array_equal(solver.states, before)
+        assert report.largest_gap < 1e-6
+        costs.append(report.cost)
+    # The first step, from states that contradict each other, is taken whatever it costs.
+    assert np.all(np.diff(costs) <= 1e-9 * np.abs(costs[1:]))
+    assert costs[-1] < 0.1 * costs[0]
     assert report.relative_change < 1e-6
 
 

@@ -17,7 +17,7 @@ namespace pin = pinocchio;
 namespace {
 
 constexpr double kSufficient = 1e-4;  ///< share of the predicted decrease of the merit that a step must reach
-constexpr double kExplained = 1e-6;   ///< cost of a knot up to which its controls are found
+constexpr double kExplained = 1e-8;   ///< cost of a knot up to which its controls are found
 constexpr int kHalvings = 6;
 constexpr double kDampingStart = 1e-2, kDampingMin = 1e-6;
 
@@ -282,7 +282,7 @@ void GaussNewton::explain(Trajectory& t) {
     workspace.impulse = t.impulses.col(k);
     costs[k] += problem_.step->invert(workspace, x.head(nq_), x.segment(nq_, nv_),
                                       t.states.col(k + 1).segment(nq_, nv_), force, y.control_weight,
-                                      x.tail(ntheta_));
+                                      x.tail(ntheta_), kExplained);
     worst = std::max(worst, workspace.iterations);
     failures += workspace.converged ? 0 : 1;
     t.controls.col(k) = workspace.control;

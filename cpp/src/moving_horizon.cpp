@@ -12,6 +12,9 @@ namespace pin = pinocchio;
 
 namespace {
 
+constexpr double kSurprise =
+    2.0;  ///< cost of a control, over that of the linear step, beyond which that stays
+
 void check(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument("MovingHorizon: " + message);
 }
@@ -215,36 +218,37 @@ bool MovingHorizon::linearise(Part& part, const Arrival& arrival, WindowReport& 
   return part.forward;
 }
 
-/// Takes the whole step of the states to the minimiser of the linearised problem, and finds the controls that
-/// they need, as GaussNewton does: no defect is left within the part.
+/// Takes the whole step to the minimiser of the linearised problem; controls are found anew, as GaussNewton
+/// does, where the linear step left no surprise.
 bool MovingHorizon::solve(Part& part) {
   if (!part.sweep.solve_from_arrival()) return false;
-  const double dt = step_->settings().dt;
   for (int k = part.first; k <= steps_; ++k) {
-    Knot& at = knot(k);
     const Eigen::Map<const VectorXd> dx(part.sweep.dx(k - part.first), ndx_);
-    retract(at.x, dx);
-    if (k == part.first) {
-      if (k > 0) knot(k - 1).explained = false;
-      continue;
-    }
-    Knot& before = knot(k - 1);
-    pin::difference(step_->model(), before.x.head(nq_), at.x.head(nq_), before.v_next);
-    before.v_next /= dt;
-    at.x.segment(nq_, nv_) = before.v_next;
-    if (!explain(before)) return false;
+    retract(knot(k).x, dx);
+    if (k < steps_) knot(k).u += Eigen::Map<const VectorXd>(part.sweep.du(k - part.first), nu());
   }
+  if (part.first > 0) knot(part.first - 1).explained = false;
+  for (int k = part.first; k < steps_; ++k) explain(k);
   return true;
 }
 
-bool MovingHorizon::explain(Knot& at) {
-  VectorXd force = VectorXd::Zero(nv_);
+/// Far from the minimum, where states still contradict each other, forces that explain them are absurd: there
+/// the step keeps its linear control, and its defect.
+void MovingHorizon::explain(int k) {
+  Knot &at = knot(k), &next = knot(k + 1);
+  VectorXd force = VectorXd::Zero(nv_), velocity(nv_);
   force.tail(nv_ - 6) = at.y.torque;
-  const double cost = step_->invert(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_), at.v_next, force,
+  pin::difference(step_->model(), at.x.head(nq_), next.x.head(nq_), velocity);
+  velocity /= step_->settings().dt;
+  const double linear = 0.5 * at.u.dot(at.y.control_weight.cwiseProduct(at.u));
+  const double cost = step_->invert(*at.data, at.x.head(nq_), at.x.segment(nq_, nv_), velocity, force,
                                     at.y.control_weight, at.x.tail(ntheta_));
-  at.u = at.data->control;
-  at.explained = std::isfinite(cost);
-  return at.explained;
+  at.explained = cost < kSurprise * linear + nu();
+  if (at.explained) {
+    at.u = at.data->control;
+    next.x.segment(nq_, nv_) = velocity;
+  }
+  at.v_next = next.x.segment(nq_, nv_);
 }
 
 WindowReport MovingHorizon::iterate(Part& part, const Arrival& arrival, int iterations) {

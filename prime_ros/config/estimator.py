@@ -185,7 +185,7 @@ class HorizonConfig(Section):
     refine_iterations: StrictInt = Field(2, ge=0)
     """Iterations over them; 0: none [-]."""
 
-    inertia_walk: Number = Field(0.01, ge=0)
+    inertia_walk: Number = Field(0.0125, ge=0)
     """How far the inertia may wander in a second, as a share of its prior standard deviation [-]."""
 
     budget: Seconds = Field(0.0, ge=0)

@@ -23,7 +23,7 @@ from prime_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-WARM_UP_ITERATIONS = 2  # while the first knots are in the window: the inertia is still far from its end
+WARM_UP_ITERATIONS = 3  # while the first knots are in the window: the inertia is still far from its end
 CHI_SQUARE_KNOTS = 100  # over which chi-square is summed
 PASSES = 4  # sensors of one knot that may lose their weight one after another
 

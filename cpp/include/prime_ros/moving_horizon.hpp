@@ -112,7 +112,7 @@ class MovingHorizon {
   double setArrival(sweeps::Sweep& sweep, const Arrival& arrival, int k) const;
   bool linearise(Part& part, const Arrival& arrival, WindowReport& report);
   bool solve(Part& part);
-  bool explain(Knot& at);
+  void explain(int k);
   WindowReport iterate(Part& part, const Arrival& arrival, int iterations);
   void marginalise();
   void widen();
